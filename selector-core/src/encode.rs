@@ -1,0 +1,193 @@
+//! Writing a model, for hosts.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::header;
+use crate::payload::{Head, TreeHead};
+use crate::{
+    Feature, Leaf, MAX_DEPTH, MAX_ENTRIES, MAX_KERNELS, Model, ModelError, Node, PackedConfig,
+    ProblemClass, Score,
+};
+
+/// A tree as the trainer grows it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Tree {
+    /// A question.
+    Split {
+        /// What is asked for.
+        feature: Feature,
+        /// The largest value that goes left.
+        threshold: u64,
+        /// Where `feature <= threshold` leads.
+        left: Box<Self>,
+        /// Where the rest goes.
+        right: Box<Self>,
+    },
+    /// An answer.
+    Leaf(Leaf),
+}
+
+/// Which tree serves a problem class.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct TreeSource {
+    /// The class served.
+    pub class: ProblemClass,
+    /// The class whose measurements grew the tree.
+    pub measured_as: ProblemClass,
+    /// Index into [`ModelSource::trees`].
+    pub tree: usize,
+}
+
+/// Everything in a model.
+#[derive(Clone, Debug)]
+pub struct ModelSource<'a> {
+    /// Name of the device that was measured.
+    pub device: &'a str,
+    /// Its driver version.
+    pub driver: &'a str,
+    /// How the kernels were chosen and the trees grown.
+    pub method: &'a str,
+    /// Hash of the kernel space that was measured, if it was ours.
+    pub space: Option<u64>,
+    /// Share of optimal on held-out shapes.
+    pub score: Option<Score>,
+    /// The kernel list.
+    pub kernels: Vec<PackedConfig>,
+    /// The trees; each must serve a class.
+    pub trees: Vec<Tree>,
+    /// Which tree serves which class.
+    pub classes: Vec<TreeSource>,
+}
+
+/// Why a model cannot be written.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// A class names a tree that is not there.
+    NoSuchTree(usize),
+    /// What would be written is not a valid model.
+    Invalid(ModelError),
+    /// Longer than a length field can say, or postcard refused it.
+    TooLarge,
+    /// A path longer than the format allows.
+    TooDeep {
+        /// The most splits on a path.
+        limit: usize,
+    },
+    /// More entries than indices can name.
+    TooManyEntries {
+        /// Entries in the trees.
+        actual: usize,
+        /// The most the format holds.
+        limit: usize,
+    },
+    /// More kernels than a model can list.
+    TooManyKernels {
+        /// Kernels in the list.
+        actual: usize,
+        /// The most the format holds.
+        limit: usize,
+    },
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchTree(tree) => write!(f, "a class names tree {tree}, which is not there"),
+            Self::Invalid(error) => write!(f, "the model would not be valid: {error}"),
+            Self::TooDeep { limit } => {
+                write!(f, "a tree is deeper than {limit} splits; limit its depth")
+            }
+            Self::TooLarge => f.write_str("the model is too large to encode"),
+            Self::TooManyEntries { actual, limit } => {
+                write!(f, "{actual} tree entries, but a model holds {limit}; limit the leaves")
+            }
+            Self::TooManyKernels { actual, limit } => {
+                write!(f, "{actual} kernels, but a model holds {limit}; ask for fewer")
+            }
+        }
+    }
+}
+
+impl core::error::Error for EncodeError {}
+
+impl ModelSource<'_> {
+    /// The model's bytes; the same source gives the same bytes.
+    ///
+    /// # Errors
+    /// [`EncodeError`] names the limit that was passed and by how much.
+    pub fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let actual = self.kernels.len();
+        if actual > MAX_KERNELS {
+            return Err(EncodeError::TooManyKernels { actual, limit: MAX_KERNELS });
+        }
+        let mut nodes = Vec::new();
+        let mut roots = Vec::new();
+        for tree in &self.trees {
+            roots.push(nodes.len());
+            flatten(tree, 0, &mut nodes)?;
+        }
+        if nodes.len() > MAX_ENTRIES {
+            return Err(EncodeError::TooManyEntries { actual: nodes.len(), limit: MAX_ENTRIES });
+        }
+        let heads = self.classes.iter().map(|class| head(class, &roots));
+        let heads = heads.collect::<Result<Vec<_>, _>>()?;
+        let payload = self.payload(&heads, &nodes).map_err(|_| EncodeError::TooLarge)?;
+        let length = u32::try_from(payload.len()).map_err(|_| EncodeError::TooLarge)?;
+        let mut blob = Vec::from(header::write(&payload, length));
+        blob.extend(payload);
+        Model::parse(&blob).map_err(EncodeError::Invalid)?;
+        Ok(blob)
+    }
+
+    fn payload(&self, heads: &[TreeHead], nodes: &[Node]) -> postcard::Result<Vec<u8>> {
+        let head = Head {
+            device: self.device,
+            driver: self.driver,
+            method: self.method,
+            space: self.space,
+            score: self.score.map(|score| score.0),
+            kernels: self.kernels.len() as u16,
+        };
+        let mut payload = postcard::to_allocvec(&head)?;
+        for kernel in &self.kernels {
+            payload = postcard::to_extend(kernel, payload)?;
+        }
+        payload = postcard::to_extend(heads, payload)?;
+        let entries: Vec<u8> = nodes.iter().flat_map(|node| node.write()).collect();
+        postcard::to_extend(&entries[..], payload)
+    }
+}
+
+fn head(class: &TreeSource, roots: &[usize]) -> Result<TreeHead, EncodeError> {
+    let root = *roots.get(class.tree).ok_or(EncodeError::NoSuchTree(class.tree))?;
+    Ok(TreeHead {
+        class: class.class.index(),
+        measured_as: class.measured_as.index(),
+        root: u16::try_from(root).map_err(|_| EncodeError::TooLarge)?,
+    })
+}
+
+/// Append a tree in preorder.
+fn flatten(tree: &Tree, depth: usize, nodes: &mut Vec<Node>) -> Result<(), EncodeError> {
+    match tree {
+        Tree::Leaf(leaf) => nodes.push(Node::Leaf(*leaf)),
+        Tree::Split { feature, threshold, left, right } => {
+            if depth == MAX_DEPTH {
+                return Err(EncodeError::TooDeep { limit: MAX_DEPTH });
+            }
+            let index = nodes.len();
+            nodes.push(Node::Split { feature: *feature, threshold: *threshold, right: 0 });
+            flatten(left, depth + 1, nodes)?;
+            // Past the limit the index is wrong, but then `encode` refuses the model.
+            let after = u16::try_from(nodes.len()).unwrap_or(u16::MAX);
+            if let Some(Node::Split { right, .. }) = nodes.get_mut(index) {
+                *right = after;
+            }
+            flatten(right, depth + 1, nodes)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! What a tree answers: a ranked list of kernels and what the trainer knows about it.
+
+use core::fmt;
+
+/// Kernels that a leaf ranks before the universal one.
+pub const RANKED: usize = 3;
+
+/// A kernel of the model: 0 is the universal kernel, `i` the kernel list's entry `i - 1`.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct KernelId(pub u8);
+
+impl KernelId {
+    /// The kernel that runs on every device and for every problem.
+    pub const UNIVERSAL: Self = Self(0);
+}
+
+/// A set of kernels, one bit an id; the universal kernel is always in it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct KernelMask(u64);
+
+impl KernelMask {
+    /// Every kernel.
+    pub const ALL: Self = Self(u64::MAX);
+    /// The universal kernel alone.
+    pub const NONE: Self = Self(1);
+
+    /// This set and `kernel`.
+    #[must_use]
+    pub const fn with(self, kernel: KernelId) -> Self {
+        Self(self.0 | bit(kernel))
+    }
+
+    /// This set less `kernel`; the universal kernel stays.
+    #[must_use]
+    pub const fn without(self, kernel: KernelId) -> Self {
+        Self((self.0 & !bit(kernel)) | 1)
+    }
+
+    /// Whether `kernel` is in the set.
+    #[must_use]
+    pub const fn contains(self, kernel: KernelId) -> bool {
+        self.0 & bit(kernel) != 0
+    }
+}
+
+const fn bit(kernel: KernelId) -> u64 {
+    if kernel.0 < 64 { 1 << kernel.0 } else { 0 }
+}
+
+/// How much slower than the best measured configuration, as the base-2 logarithm in steps of
+/// 1/64, rounded up; above 15 times, or unknown, it says so.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Loss(u8);
+
+impl Loss {
+    /// Nobody measured it.
+    pub const UNKNOWN: Self = Self(255);
+    /// The largest loss that is told apart.
+    pub const LARGEST: Self = Self(254);
+    const STEPS: f64 = 64.0;
+
+    /// The loss nearest above `log2_slowdown`; NaN is unknown.
+    #[must_use]
+    pub fn from_log2(log2_slowdown: f64) -> Self {
+        if log2_slowdown.is_nan() {
+            return Self::UNKNOWN;
+        }
+        let steps = log2_slowdown * Self::STEPS;
+        // `as` saturates: negative becomes 0, huge becomes the largest.
+        let floor = steps as u32;
+        let ceiling = if f64::from(floor) < steps { floor.saturating_add(1) } else { floor };
+        u8::try_from(ceiling).map_or(Self::LARGEST, |byte| Self(byte).min(Self::LARGEST))
+    }
+
+    /// The base-2 logarithm of the slowdown, `None` if unknown.
+    #[must_use]
+    pub fn log2(self) -> Option<f64> {
+        (self != Self::UNKNOWN).then(|| f64::from(self.0) / Self::STEPS)
+    }
+
+    /// The byte on the wire (FORMAT.md §6).
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// The loss of a byte on the wire.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+}
+
+/// The answer for a shape.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Leaf {
+    ranked: [u8; RANKED],
+    /// Mean loss of the first kernel, out of sample where the trainer has it.
+    pub expected: Loss,
+    /// Largest loss of the first kernel on the shapes that led here.
+    pub worst: Loss,
+    /// Training shapes that led here.
+    pub samples: u32,
+}
+
+impl Leaf {
+    /// The answer where nothing was learned.
+    pub const UNIVERSAL: Self =
+        Self { ranked: [0; RANKED], expected: Loss::UNKNOWN, worst: Loss::UNKNOWN, samples: 0 };
+
+    /// A leaf that ranks `kernels`, best first. Universal kernels, repetitions and what exceeds
+    /// [`RANKED`] are left out.
+    #[must_use]
+    pub fn new(kernels: &[KernelId], expected: Loss, worst: Loss, samples: u32) -> Self {
+        let mut ranked = [0; RANKED];
+        let mut count = 0;
+        for kernel in kernels {
+            if kernel.0 == 0 || ranked.contains(&kernel.0) {
+                continue;
+            }
+            let Some(slot) = ranked.get_mut(count) else { break };
+            *slot = kernel.0;
+            count += 1;
+        }
+        Self { ranked, expected, worst, samples }
+    }
+
+    pub(crate) const fn from_parts(
+        ranked: [u8; RANKED],
+        expected: Loss,
+        worst: Loss,
+        samples: u32,
+    ) -> Self {
+        Self { ranked, expected, worst, samples }
+    }
+
+    #[cfg(feature = "encode")]
+    pub(crate) const fn ranked_bytes(self) -> [u8; RANKED] {
+        self.ranked
+    }
+
+    /// The kernel to run if it can.
+    #[must_use]
+    pub const fn first(self) -> KernelId {
+        KernelId(self.ranked[0])
+    }
+
+    /// Every kernel of the leaf, best first, ending in the universal one.
+    pub fn kernels(self) -> impl Iterator<Item = KernelId> {
+        self.ranked
+            .into_iter()
+            .take_while(|id| *id != 0)
+            .map(KernelId)
+            .chain([KernelId::UNIVERSAL])
+    }
+
+    /// The best kernel of the leaf that `usable` allows; the universal one at last.
+    #[must_use]
+    pub fn best_of(self, usable: KernelMask) -> KernelId {
+        self.kernels().find(|id| usable.contains(*id)).unwrap_or(KernelId::UNIVERSAL)
+    }
+}
+
+impl fmt::Display for KernelId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}

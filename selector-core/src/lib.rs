@@ -1,0 +1,39 @@
+//! Choice of a GEMM kernel for a problem, without allocation, panic or `unsafe`.
+//!
+//! A host trainer writes a *model*: the few kernels worth shipping and, for each
+//! [`ProblemClass`], a decision tree from a [`GemmShape`] to a ranked list of them. Here the
+//! model is checked once, in [`Model::parse`], and borrowed from its bytes; after that nothing
+//! can fail, and [`Model::select`] answers for every shape.
+//!
+//! The bytes are specified in `FORMAT.md`; comments cite its sections.
+#![no_std]
+
+#[cfg(feature = "encode")]
+extern crate alloc;
+
+mod class;
+mod config;
+#[cfg(feature = "encode")]
+mod encode;
+mod entry;
+mod error;
+mod feature;
+mod header;
+mod leaf;
+mod model;
+mod path;
+mod payload;
+mod shape;
+
+pub use class::{ElementType, ProblemClass, Transposes};
+pub use config::{MAX_PARAMETERS, PackedConfig};
+#[cfg(feature = "encode")]
+pub use encode::{EncodeError, ModelSource, Tree, TreeSource};
+pub use entry::Node;
+pub use error::{ModelError, NodeError, ParseTextError};
+pub use feature::Feature;
+pub use header::FORMAT_VERSION;
+pub use leaf::{KernelId, KernelMask, Leaf, Loss, RANKED};
+pub use model::{MAX_DEPTH, MAX_ENTRIES, MAX_KERNELS, Model, Score};
+pub use path::Step;
+pub use shape::GemmShape;
