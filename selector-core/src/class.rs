@@ -75,7 +75,7 @@ impl Transposes {
     }
 }
 
-/// Element type and transposes; each class has a tree of its own. As text: `f32-nn`.
+/// Element type and transposes; each class has its tree. As text: `f32-nn`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ProblemClass {
     /// Type of A, B and C in memory.
@@ -155,5 +155,44 @@ impl FromStr for ProblemClass {
             .find(|one| one.name() == transposes)
             .ok_or(ParseTextError::Class)?;
         Ok(Self { element, transposes })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_their_class() {
+        let names: Vec<_> = ProblemClass::all().map(|class| class.to_string()).collect();
+        let expected =
+            ["f32-nn", "f32-nt", "f32-tn", "f32-tt", "f16-nn", "f16-nt", "f16-tn", "f16-tt"];
+        assert_eq!(names, expected);
+        for (index, class) in ProblemClass::all().enumerate() {
+            assert_eq!(usize::from(class.index()), index);
+            assert_eq!(class.to_string().parse(), Ok(class));
+        }
+        assert_eq!(names.len(), ProblemClass::COUNT);
+        assert_eq!(ProblemClass::from_index(8), None);
+        assert_eq!(ProblemClass::from_index(255), None);
+    }
+
+    #[test]
+    fn transposes_name_a_then_b() {
+        assert_eq!(Transposes::of(true, false), Transposes::Tn);
+        for transposes in Transposes::ALL {
+            assert_eq!(Transposes::of(transposes.a(), transposes.b()), transposes);
+        }
+    }
+
+    #[test]
+    fn other_texts_are_no_class() {
+        for text in ["", "f32", "f32-", "f64-nn", "F32-nn", "f32-nn ", "f32-nc", "f32_nn", "-nn"] {
+            assert_eq!(text.parse::<ProblemClass>(), Err(ParseTextError::Class), "{text:?}");
+        }
     }
 }

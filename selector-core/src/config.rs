@@ -1,4 +1,4 @@
-//! A kernel configuration as the model carries it; what the numbers mean is the kernels' affair.
+//! A configuration as the model carries it; what the numbers mean is the kernels' affair.
 
 use serde::{Deserialize, Serialize};
 

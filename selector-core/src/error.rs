@@ -128,7 +128,10 @@ impl fmt::Display for ModelError {
                 write!(f, "{have} bytes of trees are not a whole number of entries")
             }
             Self::Root { class, root } => {
-                write!(f, "the tree of problem class {class} begins at entry {root}, where none begins")
+                write!(
+                    f,
+                    "the tree of problem class {class} begins at entry {root}, where none begins"
+                )
             }
             Self::Reserved => f.write_str("a reserved byte of the header is not zero"),
             Self::Score(score) => {

@@ -12,6 +12,15 @@ const RATIO_BITS: u32 = 16;
 ///
 /// Products saturate at `u64::MAX`; a ratio a/b is ⌊a·2¹⁶/b⌋, saturating too, and `u64::MAX` when
 /// b is zero. So every feature is total for every shape, and the same on every machine.
+///
+/// ```
+/// use selector_core::{Feature, GemmShape};
+///
+/// let shape = GemmShape::new(3, 5, 2, 1);
+/// assert_eq!(Feature::Mnk.of(shape), 30);
+/// assert_eq!(Feature::MPerN.of(shape), 3 * 65536 / 2);
+/// assert_eq!("m/n".parse(), Ok(Feature::MPerN));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[repr(u8)]
 pub enum Feature {
@@ -167,5 +176,87 @@ impl FromStr for Feature {
 
     fn from_str(text: &str) -> Result<Self, ParseTextError> {
         Self::ALL.into_iter().find(|one| one.name() == text).ok_or(ParseTextError::Feature)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::string::ToString;
+
+    use super::*;
+
+    const MOST: u32 = u32::MAX;
+
+    #[test]
+    fn numbers_and_names_lead_back_to_their_feature() {
+        for (index, feature) in Feature::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(feature.index()), index);
+            assert_eq!(Feature::from_index(feature.index()), Some(feature));
+            assert_eq!(feature.to_string().parse(), Ok(feature));
+        }
+        assert_eq!(Feature::from_index(14), None);
+        for text in ["", "M", "n*m", "m *n", "k/m"] {
+            assert_eq!(text.parse::<Feature>(), Err(ParseTextError::Feature));
+        }
+    }
+
+    #[test]
+    fn each_feature_is_what_its_name_says() {
+        let shape = GemmShape::new(8, 4, 2, 3);
+        let values = [8, 4, 2, 3, 16, 32, 8, 64, 48, 192, 4 << 16, 2 << 16, 2 << 16, 4 << 16];
+        assert_eq!(Feature::ALL.map(|feature| feature.of(shape)), values);
+        assert_eq!(Feature::MPerN.readable(4 << 16), 4.0);
+        assert_eq!(Feature::Mnk.readable(64), 64.0);
+    }
+
+    #[test]
+    fn products_saturate_and_do_not_wrap() {
+        let all = GemmShape::new(MOST, MOST, MOST, MOST);
+        assert_eq!(Feature::Mn.of(all), u64::from(MOST) * u64::from(MOST));
+        for feature in [Feature::Mnk, Feature::Bmn, Feature::Bmnk] {
+            assert_eq!(feature.of(all), u64::MAX);
+            assert!(!feature.at_most(all, u64::MAX - 1) && feature.at_most(all, u64::MAX));
+        }
+        let empty = GemmShape::new(MOST, MOST, MOST, 0);
+        assert_eq!(Feature::Bmnk.of(empty), 0);
+        let odd = GemmShape::new(1, 1, 16_777_217, 1);
+        assert_eq!(Feature::Mnk.of(odd), 16_777_217);
+        assert!(!Feature::Mnk.at_most(odd, 16_777_216));
+    }
+
+    #[test]
+    fn large_dimensions_meet_a_threshold_near_sixteen_bits_exactly() {
+        let left = |m| Feature::M.at_most(GemmShape::new(m, 1, 1, 1), 32767);
+        assert!(left(0) && left(32767));
+        for m in [32768, 65535, 65536, 1 << 31, MOST] {
+            assert!(!left(m), "{m}");
+        }
+    }
+
+    #[test]
+    fn ratios_keep_sixteen_binary_places() {
+        let half = |m, n| Feature::MPerN.at_most(GemmShape::new(m, 1, n, 1), 1 << 15);
+        assert!(half(1, 2) && half(1, 3) && !half(2, 3));
+        // Above a half by less than the last place.
+        assert!(half((1 << 24) + 1, 1 << 25));
+        assert!(!half((1 << 24) + 1024, 1 << 25));
+    }
+
+    #[test]
+    fn a_ratio_to_zero_is_the_largest_number() {
+        for shape in [GemmShape::new(0, 0, 0, 0), GemmShape::new(MOST, 0, 0, 1)] {
+            for feature in [Feature::MPerN, Feature::MPerK, Feature::KPerN, Feature::MnPerK] {
+                assert_eq!(feature.of(shape), u64::MAX);
+                assert!(!feature.at_most(shape, u64::MAX - 1) && feature.at_most(shape, u64::MAX));
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_ratio_saturates() {
+        let shape = GemmShape::new(MOST, 1, MOST, 1);
+        assert_eq!(Feature::MnPerK.of(shape), u64::MAX);
+        assert_eq!(Feature::MPerK.of(shape), u64::from(MOST) << 16);
     }
 }

@@ -15,6 +15,14 @@ impl KernelId {
 }
 
 /// A set of kernels, one bit an id; the universal kernel is always in it.
+///
+/// ```
+/// use selector_core::{KernelId, KernelMask};
+///
+/// let usable = KernelMask::ALL.without(KernelId(2)).without(KernelId::UNIVERSAL);
+/// assert!(usable.contains(KernelId(1)) && !usable.contains(KernelId(2)));
+/// assert!(usable.contains(KernelId::UNIVERSAL));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct KernelMask(u64);
 
@@ -48,7 +56,16 @@ const fn bit(kernel: KernelId) -> u64 {
 }
 
 /// How much slower than the best measured configuration, as the base-2 logarithm in steps of
-/// 1/64, rounded up; above 15 times, or unknown, it says so.
+/// 1/64, rounded up (FORMAT.md §6). [`Loss::LARGEST`], about 15 times, stands for all above it.
+///
+/// ```
+/// use selector_core::Loss;
+///
+/// let twice_as_slow = Loss::from_log2(1.0);
+/// assert_eq!(twice_as_slow.byte(), 64);
+/// assert_eq!(twice_as_slow.log2(), Some(1.0));
+/// assert_eq!(Loss::UNKNOWN.log2(), None);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Loss(u8);
 
@@ -92,6 +109,15 @@ impl Loss {
 }
 
 /// The answer for a shape.
+///
+/// ```
+/// use selector_core::{KernelId, KernelMask, Leaf, Loss};
+///
+/// let leaf = Leaf::new(&[KernelId(3), KernelId(1)], Loss::from_log2(0.1), Loss::UNKNOWN, 12);
+/// let usable = KernelMask::ALL.without(KernelId(3));
+/// assert_eq!(leaf.best_of(usable), KernelId(1));
+/// assert_eq!(leaf.best_of(KernelMask::NONE), KernelId::UNIVERSAL);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Leaf {
     ranked: [u8; RANKED],
@@ -108,7 +134,7 @@ impl Leaf {
     pub const UNIVERSAL: Self =
         Self { ranked: [0; RANKED], expected: Loss::UNKNOWN, worst: Loss::UNKNOWN, samples: 0 };
 
-    /// A leaf that ranks `kernels`, best first. Universal kernels, repetitions and what exceeds
+    /// A leaf that ranks `kernels`, best first. The universal kernel, repetitions and what exceeds
     /// [`RANKED`] are left out.
     #[must_use]
     pub fn new(kernels: &[KernelId], expected: Loss, worst: Loss, samples: u32) -> Self {
@@ -147,11 +173,7 @@ impl Leaf {
 
     /// Every kernel of the leaf, best first, ending in the universal one.
     pub fn kernels(self) -> impl Iterator<Item = KernelId> {
-        self.ranked
-            .into_iter()
-            .take_while(|id| *id != 0)
-            .map(KernelId)
-            .chain([KernelId::UNIVERSAL])
+        self.ranked.into_iter().take_while(|id| *id != 0).map(KernelId).chain([KernelId::UNIVERSAL])
     }
 
     /// The best kernel of the leaf that `usable` allows; the universal one at last.
@@ -164,5 +186,93 @@ impl Leaf {
 impl fmt::Display for KernelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn leaf(kernels: &[u8]) -> Leaf {
+        let kernels: Vec<_> = kernels.iter().copied().map(KernelId).collect();
+        Leaf::new(&kernels, Loss::UNKNOWN, Loss::UNKNOWN, 0)
+    }
+
+    fn ids(leaf: Leaf) -> Vec<u8> {
+        leaf.kernels().map(|id| id.0).collect()
+    }
+
+    #[test]
+    fn a_leaf_ranks_three_kernels_once_each_and_ends_in_the_universal_one() {
+        assert_eq!(ids(leaf(&[])), [0]);
+        assert_eq!(ids(leaf(&[0, 0])), [0]);
+        assert_eq!(ids(leaf(&[4, 0, 4, 2, 2, 9, 7])), [4, 2, 9, 0]);
+        assert_eq!(leaf(&[0, 5]).first(), KernelId(5));
+        assert_eq!(leaf(&[]), Leaf::UNIVERSAL);
+    }
+
+    #[test]
+    fn whatever_cannot_run_the_choice_can() {
+        let ranked = [63, 1, 30];
+        for unusable in 0..8u8 {
+            let mut mask = KernelMask::ALL;
+            for (place, id) in ranked.into_iter().enumerate() {
+                if unusable >> place & 1 == 1 {
+                    mask = mask.without(KernelId(id));
+                }
+            }
+            let free = (0..3).find(|place| unusable >> place & 1 == 0);
+            let expected = free.map_or(KernelId::UNIVERSAL, |place| KernelId(ranked[place]));
+            assert_eq!(leaf(&ranked).best_of(mask), expected, "{unusable:03b}");
+        }
+        assert_eq!(leaf(&ranked).best_of(KernelMask::NONE), KernelId::UNIVERSAL);
+    }
+
+    #[test]
+    fn a_mask_holds_ids_up_to_63_and_always_the_universal_kernel() {
+        for id in 1..64 {
+            let id = KernelId(id);
+            assert!(!KernelMask::NONE.contains(id) && KernelMask::NONE.with(id).contains(id));
+            assert!(!KernelMask::ALL.without(id).contains(id));
+        }
+        assert!(KernelMask::ALL.without(KernelId::UNIVERSAL).contains(KernelId::UNIVERSAL));
+        for id in [64, 128, 255] {
+            assert!(!KernelMask::ALL.with(KernelId(id)).contains(KernelId(id)));
+            assert_eq!(KernelMask::ALL.without(KernelId(id)), KernelMask::ALL);
+        }
+    }
+
+    #[test]
+    fn losses_round_up_and_stay_in_their_byte() {
+        for (log2, byte) in [
+            (0.0, 0),
+            (-3.0, 0),
+            (f64::NEG_INFINITY, 0),
+            (1e-12, 1),
+            (1.0 / 64.0, 1),
+            (1.0 / 64.0 + 1e-9, 2),
+            (1.0, 64),
+            (254.0 / 64.0, 254),
+            (3.97, 254),
+            (4.0, 254),
+            (1e300, 254),
+            (f64::INFINITY, 254),
+            (f64::NAN, 255),
+        ] {
+            assert_eq!(Loss::from_log2(log2).byte(), byte, "{log2}");
+        }
+    }
+
+    #[test]
+    fn every_loss_but_the_unknown_one_survives_its_logarithm() {
+        for byte in 0..255 {
+            let loss = Loss::from_byte(byte);
+            assert_eq!(Loss::from_log2(loss.log2().unwrap()), loss);
+        }
+        assert_eq!(Loss::from_byte(255), Loss::UNKNOWN);
+        assert_eq!(Loss::UNKNOWN.log2(), None);
     }
 }

@@ -6,6 +6,18 @@
 //! can fail, and [`Model::select`] answers for every shape.
 //!
 //! The bytes are specified in `FORMAT.md`; comments cite its sections.
+//!
+//! ```
+//! use selector_core::{GemmShape, KernelMask, ModelError, Model, ProblemClass};
+//!
+//! # fn choose(blob: &[u8]) -> Result<(), ModelError> {
+//! let model = Model::parse(blob)?;
+//! let leaf = model.select(ProblemClass::F32_NN, GemmShape::new(784, 1152, 256, 1));
+//! let kernel = leaf.best_of(KernelMask::ALL);
+//! # let _ = kernel;
+//! # Ok(())
+//! # }
+//! ```
 #![no_std]
 
 #[cfg(feature = "encode")]

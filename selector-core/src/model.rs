@@ -189,11 +189,7 @@ fn check_trees(
 }
 
 /// Walk the tree that begins at `root` in its preorder; returns where it ends.
-fn check_tree(
-    entries: &[[u8; ENTRY]],
-    root: usize,
-    kernels: usize,
-) -> Result<usize, ModelError> {
+fn check_tree(entries: &[[u8; ENTRY]], root: usize, kernels: usize) -> Result<usize, ModelError> {
     // Right branches to come, each with the number of splits above it.
     let mut pending: heapless::Vec<(u16, usize), MAX_DEPTH> = heapless::Vec::new();
     let mut depth = 0;

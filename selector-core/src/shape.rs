@@ -88,9 +88,24 @@ mod tests {
     #[test]
     fn anything_but_three_or_four_whole_numbers_is_refused() {
         for text in [
-            "", "x", "1", "1x2", "1x2x", "x1x2x3", "1x2x3x", "1x2x3x4x", "1x2x3x4x5", "+5x1x1",
-            "1x-2x3", "1x2x3.0", "1x2x1e3", " 1x2x3", "1x2x3\n", "1X2X3",
-            "4294967296x1x1", "1x2x３",
+            "",
+            "x",
+            "1",
+            "1x2",
+            "1x2x",
+            "x1x2x3",
+            "1x2x3x",
+            "1x2x3x4x",
+            "1x2x3x4x5",
+            "+5x1x1",
+            "1x-2x3",
+            "1x2x3.0",
+            "1x2x1e3",
+            " 1x2x3",
+            "1x2x3\n",
+            "1X2X3",
+            "4294967296x1x1",
+            "1x2x３",
         ] {
             assert_eq!(text.parse::<GemmShape>(), Err(ParseTextError::Shape), "{text:?}");
         }
