@@ -1,6 +1,7 @@
 //! Writing a model, for hosts.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -27,6 +28,34 @@ pub enum Tree {
     },
     /// An answer.
     Leaf(Leaf),
+}
+
+impl Tree {
+    /// Splits between the root and the farthest leaf.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.visit().map(|(depth, _)| depth).max().unwrap_or(0)
+    }
+
+    /// Number of leaves.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        self.visit().filter(|(_, tree)| matches!(tree, Self::Leaf(_))).count()
+    }
+
+    /// Every subtree in preorder with the number of splits above it; without recursion, so that
+    /// no depth is too deep.
+    fn visit(&self) -> impl Iterator<Item = (usize, &Self)> {
+        let mut pending = vec![(0, self)];
+        core::iter::from_fn(move || {
+            let (depth, tree) = pending.pop()?;
+            if let Self::Split { left, right, .. } = tree {
+                pending.push((depth + 1, &**right));
+                pending.push((depth + 1, &**left));
+            }
+            Some((depth, tree))
+        })
+    }
 }
 
 /// Which tree serves a problem class.
@@ -73,6 +102,8 @@ pub enum EncodeError {
     TooLarge,
     /// A path longer than the format allows.
     TooDeep {
+        /// Splits on the longest path.
+        actual: usize,
         /// The most splits on a path.
         limit: usize,
     },
@@ -97,8 +128,11 @@ impl fmt::Display for EncodeError {
         match self {
             Self::NoSuchTree(tree) => write!(f, "a class names tree {tree}, which is not there"),
             Self::Invalid(error) => write!(f, "the model would not be valid: {error}"),
-            Self::TooDeep { limit } => {
-                write!(f, "a tree is deeper than {limit} splits; limit its depth")
+            Self::TooDeep { actual, limit } => {
+                write!(
+                    f,
+                    "a tree is {actual} splits deep, but a model holds {limit}; limit its depth"
+                )
             }
             Self::TooLarge => f.write_str("the model is too large to encode"),
             Self::TooManyEntries { actual, limit } => {
@@ -126,8 +160,12 @@ impl ModelSource<'_> {
         let mut nodes = Vec::new();
         let mut roots = Vec::new();
         for tree in &self.trees {
+            let actual = tree.depth();
+            if actual > MAX_DEPTH {
+                return Err(EncodeError::TooDeep { actual, limit: MAX_DEPTH });
+            }
             roots.push(nodes.len());
-            flatten(tree, 0, &mut nodes)?;
+            flatten(tree, &mut nodes);
         }
         if nodes.len() > MAX_ENTRIES {
             return Err(EncodeError::TooManyEntries { actual: nodes.len(), limit: MAX_ENTRIES });
@@ -170,24 +208,20 @@ fn head(class: &TreeSource, roots: &[usize]) -> Result<TreeHead, EncodeError> {
     })
 }
 
-/// Append a tree in preorder.
-fn flatten(tree: &Tree, depth: usize, nodes: &mut Vec<Node>) -> Result<(), EncodeError> {
+/// Append a tree in preorder; it is at most [`MAX_DEPTH`] deep.
+fn flatten(tree: &Tree, nodes: &mut Vec<Node>) {
     match tree {
         Tree::Leaf(leaf) => nodes.push(Node::Leaf(*leaf)),
         Tree::Split { feature, threshold, left, right } => {
-            if depth == MAX_DEPTH {
-                return Err(EncodeError::TooDeep { limit: MAX_DEPTH });
-            }
             let index = nodes.len();
             nodes.push(Node::Split { feature: *feature, threshold: *threshold, right: 0 });
-            flatten(left, depth + 1, nodes)?;
+            flatten(left, nodes);
             // Past the limit the index is wrong, but then `encode` refuses the model.
             let after = u16::try_from(nodes.len()).unwrap_or(u16::MAX);
             if let Some(Node::Split { right, .. }) = nodes.get_mut(index) {
                 *right = after;
             }
-            flatten(right, depth + 1, nodes)?;
+            flatten(right, nodes);
         }
     }
-    Ok(())
 }

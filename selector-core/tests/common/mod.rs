@@ -1,0 +1,254 @@
+//! What the tests share: sources of models, random trees and shapes, and a second, plain writer
+//! and evaluator that know FORMAT.md but none of the library's code.
+#![allow(dead_code, reason = "each test program uses its own part")]
+#![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use selector_core::{
+    Feature, GemmShape, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, Score, Tree,
+    TreeSource,
+};
+
+/// A leaf that ranks `kernels`.
+pub(crate) fn leaf(kernels: &[u8]) -> Tree {
+    let kernels: Vec<_> = kernels.iter().copied().map(KernelId).collect();
+    Tree::Leaf(Leaf::new(&kernels, Loss::from_byte(3), Loss::from_byte(70), 5))
+}
+
+/// A split.
+pub(crate) fn split(feature: Feature, threshold: u64, left: Tree, right: Tree) -> Tree {
+    Tree::Split { feature, threshold, left: Box::new(left), right: Box::new(right) }
+}
+
+/// A kernel list of `count` different configurations.
+pub(crate) fn kernels(count: usize) -> Vec<PackedConfig> {
+    (0..count)
+        .map(|index| PackedConfig {
+            family: (index % 7) as u8,
+            parameters: (0..index as u16 % 17).map(|value| value * 300).collect(),
+        })
+        .collect()
+}
+
+/// A model whose first tree serves `f32-nn`, the next `f32-nt`, and so on.
+pub(crate) fn source(count: usize, trees: Vec<Tree>) -> ModelSource<'static> {
+    let classes = ProblemClass::all().zip(0..trees.len());
+    let classes = classes.map(|(class, tree)| TreeSource { class, measured_as: class, tree });
+    ModelSource {
+        device: "Test GPU",
+        driver: "1.2.3",
+        method: "by hand",
+        space: Some(0x0123_4567_89AB_CDEF),
+        score: Some(Score(9_321)),
+        kernels: kernels(count),
+        classes: classes.collect(),
+        trees,
+    }
+}
+
+/// A small model with several classes, one of which shares its tree.
+pub(crate) fn sample() -> ModelSource<'static> {
+    let first = split(
+        Feature::Mnk,
+        1 << 20,
+        split(Feature::MPerN, 1 << 15, leaf(&[1, 2]), leaf(&[])),
+        split(Feature::K, 300, leaf(&[3]), leaf(&[4, 2, 1])),
+    );
+    let second = split(Feature::Batch, 1, leaf(&[2]), leaf(&[5, 4]));
+    let mut source = source(5, vec![first, second]);
+    let class = ProblemClass::from_index(6).unwrap();
+    source.classes.push(TreeSource { class, measured_as: ProblemClass::F32_NN, tree: 0 });
+    source
+}
+
+/// `Feature::of` in numbers that cannot overflow.
+pub(crate) fn plain_value(feature: Feature, shape: GemmShape) -> u64 {
+    let [m, k, n, batch] = [shape.m, shape.k, shape.n, shape.batch].map(u128::from);
+    let ratio = |above: u128, below: u128| match below {
+        0 => u128::MAX,
+        _ => above * 65536 / below,
+    };
+    let value = match feature {
+        Feature::M => m,
+        Feature::K => k,
+        Feature::N => n,
+        Feature::Batch => batch,
+        Feature::Mn => m * n,
+        Feature::Mk => m * k,
+        Feature::Kn => k * n,
+        Feature::Mnk => m * n * k,
+        Feature::Bmn => m * n * batch,
+        Feature::Bmnk => m * n * k * batch,
+        Feature::MPerN => ratio(m, n),
+        Feature::MPerK => ratio(m, k),
+        Feature::KPerN => ratio(k, n),
+        Feature::MnPerK => ratio(m * n, k),
+    };
+    u64::try_from(value).unwrap_or(u64::MAX)
+}
+
+/// `Model::select` as the words say it.
+pub(crate) fn plain_select(tree: &Tree, shape: GemmShape) -> Leaf {
+    match tree {
+        Tree::Leaf(leaf) => *leaf,
+        Tree::Split { feature, threshold, left, right } => {
+            let left_way = plain_value(*feature, shape) <= *threshold;
+            plain_select(if left_way { left } else { right }, shape)
+        }
+    }
+}
+
+/// Dimensions of every size, the edges often.
+pub(crate) fn dimension() -> impl Strategy<Value = u32> {
+    prop_oneof![
+        3 => 1u32..5000,
+        1 => any::<u32>(),
+        1 => (0u32..32, -1i64..=1).prop_map(|(bits, off)| ((1i64 << bits) + off) as u32),
+        1 => prop_oneof![Just(0), Just(1), Just(u32::MAX)],
+    ]
+}
+
+/// Shapes of every size.
+pub(crate) fn shape() -> impl Strategy<Value = GemmShape> {
+    (dimension(), dimension(), dimension(), dimension())
+        .prop_map(|(m, k, n, batch)| GemmShape::new(m, k, n, batch))
+}
+
+/// Any feature.
+pub(crate) fn feature() -> impl Strategy<Value = Feature> {
+    proptest::sample::select(Feature::ALL.to_vec())
+}
+
+/// Leaves that rank kernels of a list of `kernels`.
+pub(crate) fn any_leaf(kernels: u8) -> impl Strategy<Value = Leaf> {
+    (vec(0..=kernels, 0..5), any::<u8>(), any::<u8>(), any::<u32>()).prop_map(
+        |(ids, expected, worst, samples)| {
+            let ids: Vec<_> = ids.into_iter().map(KernelId).collect();
+            Leaf::new(&ids, Loss::from_byte(expected), Loss::from_byte(worst), samples)
+        },
+    )
+}
+
+/// Trees whose thresholds lie at, or beside, what some shape has.
+pub(crate) fn any_tree(kernels: u8) -> impl Strategy<Value = Tree> {
+    any_leaf(kernels).prop_map(Tree::Leaf).prop_recursive(8, 64, 2, |inner| {
+        let threshold = (shape(), -1i64..=1);
+        (feature(), threshold, inner.clone(), inner).prop_map(
+            |(feature, (shape, off), left, right)| {
+                let threshold = plain_value(feature, shape).saturating_add_signed(off);
+                split(feature, threshold, left, right)
+            },
+        )
+    })
+}
+
+/// Thresholds and the shapes just around them: every shape that a tree's thresholds were not
+/// made from still tells little, so ask for the thresholds' own dimensions too.
+pub(crate) fn shapes_near(tree: &Tree) -> Vec<GemmShape> {
+    let mut shapes = Vec::new();
+    let mut pending = vec![tree];
+    while let Some(tree) = pending.pop() {
+        if let Tree::Split { feature, threshold, left, right } = tree {
+            let value = u32::try_from(*threshold).unwrap_or(u32::MAX);
+            for value in [value.saturating_sub(1), value, value.saturating_add(1)] {
+                shapes.push(match feature {
+                    Feature::K => GemmShape::new(1, value, 1, 1),
+                    Feature::N => GemmShape::new(1, 1, value, 1),
+                    Feature::Batch => GemmShape::new(1, 1, 1, value),
+                    _ => GemmShape::new(value, 1, 1, 1),
+                });
+            }
+            pending.extend([&**left, &**right]);
+        }
+    }
+    shapes
+}
+
+/// The CRC-32 of FORMAT.md §1, bit by bit.
+fn crc32(bytes: impl IntoIterator<Item = u8>) -> u32 {
+    let mut register = u32::MAX;
+    for byte in bytes {
+        register ^= u32::from(byte);
+        for _ in 0..8 {
+            register = if register & 1 == 1 { register >> 1 ^ 0xEDB8_8320 } else { register >> 1 };
+        }
+    }
+    !register
+}
+
+/// A model of these payload bytes with a right header.
+pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
+    let mut start = b"GTM\x1a\x00\x01\x00\x00".to_vec();
+    start.extend((payload.len() as u32).to_le_bytes());
+    let sum = crc32(start.iter().chain(payload).copied());
+    start.extend(sum.to_le_bytes());
+    start.extend(payload);
+    start
+}
+
+/// A payload in pieces, each to be damaged on its own.
+#[derive(Clone)]
+pub(crate) struct Raw {
+    /// Device, driver and method, each with its length.
+    pub(crate) names: Vec<u8>,
+    /// Space hash and score.
+    pub(crate) options: Vec<u8>,
+    /// The number of kernels.
+    pub(crate) count: Vec<u8>,
+    /// The kernels.
+    pub(crate) kernels: Vec<u8>,
+    /// Tree heads with their number.
+    pub(crate) heads: Vec<u8>,
+    /// The entries' length in bytes; found if left empty.
+    pub(crate) length: Vec<u8>,
+    /// The entries.
+    pub(crate) entries: Vec<[u8; 12]>,
+    /// What follows the entries.
+    pub(crate) rest: Vec<u8>,
+}
+
+impl Raw {
+    /// `f32-nn` with a split on m at 9, kernel 1 below and kernel 2 above; two kernels.
+    pub(crate) fn new() -> Self {
+        Self {
+            names: b"\x01d\x00\x01p".to_vec(),
+            options: vec![0, 0],
+            count: vec![2],
+            kernels: vec![0, 1, 8, 3, 0],
+            heads: vec![1, 0, 0, 0],
+            length: vec![],
+            entries: vec![
+                [0, 0, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0],
+                [255, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+                [255, 2, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0],
+            ],
+            rest: vec![],
+        }
+    }
+
+    /// The model of these pieces.
+    pub(crate) fn blob(&self) -> Vec<u8> {
+        let entries = self.entries.concat();
+        let length = match &self.length[..] {
+            [] => varint(entries.len()),
+            given => given.to_vec(),
+        };
+        let pieces = [&self.names, &self.options, &self.count, &self.kernels, &self.heads, &length];
+        let mut payload = pieces.map(|piece| &piece[..]).concat();
+        payload.extend(entries);
+        payload.extend(&self.rest);
+        seal(&payload)
+    }
+}
+
+/// The shortest varint of FORMAT.md §2.
+pub(crate) fn varint(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 127 {
+        bytes.push(value as u8 | 128);
+        value >>= 7;
+    }
+    bytes.push(value as u8);
+    bytes
+}

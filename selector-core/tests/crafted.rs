@@ -1,0 +1,248 @@
+//! Payloads with a right checksum and a wrong content: what FORMAT.md §7 demands of a reader.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test may panic")]
+
+mod common;
+
+use common::{Raw, varint};
+use selector_core::{GemmShape, KernelId, Model, ModelError, NodeError, ProblemClass};
+
+const SPLIT: [u8; 12] = [0, 0, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+const LEAF: [u8; 12] = [255, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+
+/// The error that one change to a valid model leads to.
+fn refusal(change: impl FnOnce(&mut Raw)) -> ModelError {
+    let mut raw = Raw::new();
+    change(&mut raw);
+    Model::parse(&raw.blob()).unwrap_err()
+}
+
+/// A split at `index` of the entries whose right branch begins at `right`.
+fn split_to(right: u16) -> [u8; 12] {
+    let mut split = SPLIT;
+    split[2..4].copy_from_slice(&right.to_le_bytes());
+    split
+}
+
+#[test]
+fn the_unchanged_payload_is_a_model() {
+    let blob = Raw::new().blob();
+    let model = Model::parse(&blob).unwrap();
+    let first = |m| model.select(ProblemClass::F32_NN, GemmShape::new(m, 1, 1, 1)).first();
+    assert_eq!((first(9), first(10)), (KernelId(1), KernelId(2)));
+    assert_eq!((model.device(), model.driver(), model.method()), ("d", "", "p"));
+    assert_eq!((model.space(), model.score()), (None, None));
+    assert_eq!(model.kernels()[0].parameters, [8]);
+    assert_eq!((model.kernels()[1].family, model.kernels()[1].parameters.len()), (3, 0));
+}
+
+#[test]
+fn entries_that_mean_nothing_are_refused_where_they_stand() {
+    let node = |index, error| ModelError::Node { index, error };
+    for (place, byte, expected) in [
+        ((0, 0), 14, node(0, NodeError::Feature(14))),
+        ((0, 0), 254, node(0, NodeError::Feature(254))),
+        ((0, 1), 1, node(0, NodeError::Reserved)),
+        ((1, 6), 1, node(1, NodeError::Reserved)),
+        ((2, 7), 255, node(2, NodeError::Reserved)),
+        ((1, 1), 3, node(1, NodeError::Kernel(3))),
+        ((2, 3), 255, node(2, NodeError::Kernel(255))),
+        ((1, 2), 1, node(1, NodeError::Ranking)),
+        ((1, 3), 2, node(1, NodeError::Ranking)),
+    ] {
+        let (entry, offset) = place;
+        let error = refusal(|raw| raw.entries[entry][offset] = byte);
+        assert_eq!(error, expected, "{place:?} = {byte}");
+    }
+}
+
+#[test]
+fn a_leaf_may_rank_nothing_but_the_universal_kernel() {
+    let mut raw = Raw::new();
+    raw.entries[1][1] = 0;
+    let blob = raw.blob();
+    let leaf =
+        Model::parse(&blob).unwrap().select(ProblemClass::F32_NN, GemmShape::new(1, 1, 1, 1));
+    assert_eq!(leaf.kernels().collect::<Vec<_>>(), [KernelId::UNIVERSAL]);
+}
+
+#[test]
+fn a_right_branch_begins_where_the_left_one_ends() {
+    for right in [0, 1, 3, 4, 100, u16::MAX] {
+        let error = refusal(|raw| raw.entries[0] = split_to(right));
+        assert_eq!(error, ModelError::Node { index: 2, error: NodeError::Branch }, "{right}");
+    }
+}
+
+#[test]
+fn a_tree_that_does_not_end_is_refused() {
+    let unfinished = |index| ModelError::Node { index, error: NodeError::Unfinished };
+    assert_eq!(refusal(|raw| raw.entries.truncate(2)), unfinished(2));
+    assert_eq!(refusal(|raw| raw.entries.truncate(1)), unfinished(1));
+    let error = refusal(|raw| raw.entries = (0..9).map(|_| SPLIT).collect());
+    assert_eq!(error, unfinished(9));
+}
+
+#[test]
+fn a_head_names_the_first_entry_of_a_tree() {
+    // Nothing begins at 1: the first tree is never named.
+    let error = refusal(|raw| raw.heads = vec![1, 0, 0, 1]);
+    assert_eq!(error, ModelError::UnreachableEntries { first: 0 });
+    for root in [1, 2, 3, 127] {
+        let error = refusal(|raw| raw.heads = vec![2, 0, 0, 0, 1, 1, root]);
+        assert_eq!(error, ModelError::Root { class: 1, root: root.into() });
+    }
+    let error = refusal(|raw| raw.entries.clear());
+    assert_eq!(error, ModelError::Root { class: 0, root: 0 });
+}
+
+#[test]
+fn entries_that_no_head_names_are_refused() {
+    let error = refusal(|raw| raw.entries.push(LEAF));
+    assert_eq!(error, ModelError::UnreachableEntries { first: 3 });
+    let error = refusal(|raw| raw.heads = vec![0]);
+    assert_eq!(error, ModelError::UnreachableEntries { first: 0 });
+}
+
+#[test]
+fn classes_are_known_and_named_once() {
+    assert_eq!(refusal(|raw| raw.heads = vec![1, 8, 0, 0]), ModelError::ClassUnknown(8));
+    assert_eq!(refusal(|raw| raw.heads = vec![1, 0, 255, 0]), ModelError::ClassUnknown(255));
+    let error = refusal(|raw| raw.heads = vec![2, 0, 0, 0, 0, 1, 0]);
+    assert_eq!(error, ModelError::ClassTwice(0));
+    let error = refusal(|raw| raw.heads = [&[9][..], &[0; 27]].concat());
+    assert_eq!(error, ModelError::TooManyClasses { need: 9, have: 8 });
+    let error = refusal(|raw| raw.heads = vec![0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0]);
+    let need = u32::MAX as usize;
+    assert_eq!(error, ModelError::TooManyClasses { need, have: 8 });
+}
+
+#[test]
+fn eight_classes_may_share_a_tree_and_a_model_may_have_none() {
+    let mut raw = Raw::new();
+    raw.heads = [vec![8], (0..8).flat_map(|class| [class, 0, 0]).collect()].concat();
+    let blob = raw.blob();
+    let model = Model::parse(&blob).unwrap();
+    let shape = GemmShape::new(10, 1, 1, 1);
+    for class in ProblemClass::all() {
+        assert_eq!(model.select(class, shape).first(), KernelId(2));
+        assert_eq!(model.measured_as(class), Some(ProblemClass::F32_NN));
+    }
+    (raw.heads, raw.entries) = (vec![0], vec![]);
+    let blob = raw.blob();
+    let model = Model::parse(&blob).unwrap();
+    assert_eq!(model.select(ProblemClass::F32_NN, shape).first(), KernelId::UNIVERSAL);
+    assert_eq!(model.path(ProblemClass::F32_NN, shape).count(), 0);
+}
+
+#[test]
+fn entries_come_in_twelves() {
+    for (length, have) in [(35, 35), (25, 25), (1, 1), (37, 37)] {
+        let error = refusal(|raw| {
+            raw.length = varint(length);
+            raw.rest = vec![0];
+        });
+        // Shorter: the entries are ragged and something is left over; the latter is seen first.
+        let expected =
+            if length == 37 { ModelError::RaggedTrees { have } } else { ModelError::Payload };
+        assert_eq!(error, expected, "{length}");
+    }
+    let error = refusal(|raw| raw.length = varint(48));
+    assert_eq!(error, ModelError::Payload);
+}
+
+#[test]
+fn leftover_payload_bytes_are_refused() {
+    for extra in [1, 12, 24] {
+        assert_eq!(refusal(|raw| raw.rest = vec![0; extra]), ModelError::Payload);
+    }
+}
+
+#[test]
+fn more_entries_than_indices_are_refused_by_number() {
+    let error = refusal(|raw| raw.entries = vec![LEAF; 65_536]);
+    assert_eq!(error, ModelError::TooManyEntries { need: 65_536, have: 65_535 });
+}
+
+#[test]
+fn kernel_counts_are_compared_before_anything_is_stored() {
+    for (count, need) in [(&[64][..], 64), (&[0xFF, 0x7F], 16_383), (&[0xFF, 0xFF, 0x03], 65_535)] {
+        let error = refusal(|raw| raw.count = count.to_vec());
+        assert_eq!(error, ModelError::TooManyKernels { need, have: 63 });
+        let text = error.to_string();
+        assert!(text.contains(&need.to_string()) && text.contains("63"), "{text}");
+    }
+    for count in [&[0xFF, 0xFF, 0x07][..], &[0xFF, 0xFF, 0xFF, 0xFF, 0x0F]] {
+        assert_eq!(refusal(|raw| raw.count = count.to_vec()), ModelError::Payload);
+    }
+    // One kernel fewer or more than announced shifts all that follows.
+    assert!(matches!(refusal(|raw| raw.count = vec![3]), ModelError::Payload));
+}
+
+#[test]
+fn parameter_counts_are_compared_before_anything_is_stored() {
+    let error = refusal(|raw| raw.kernels = [&[0, 17][..], &[1; 17], &[3, 0]].concat());
+    assert_eq!(error, ModelError::TooManyParameters { kernel: 1, need: 17, have: 16 });
+    let error = refusal(|raw| raw.kernels = vec![0, 1, 8, 3, 0xFF, 0xFF, 0xFF, 0xFF, 0x0F]);
+    let need = u32::MAX as usize;
+    assert_eq!(error, ModelError::TooManyParameters { kernel: 2, need, have: 16 });
+}
+
+#[test]
+fn huge_lengths_of_texts_and_entries_end_at_the_payload() {
+    let huge: [&[u8]; 3] = [
+        &[0xFF, 0xFF, 0xFF, 0xFF, 0x0F],
+        &[0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01],
+        &[0xFF; 11],
+    ];
+    for length in huge {
+        assert_eq!(refusal(|raw| raw.names = length.to_vec()), ModelError::Payload);
+        assert_eq!(refusal(|raw| raw.length = length.to_vec()), ModelError::Payload);
+    }
+}
+
+#[test]
+fn an_overlong_number_is_the_same_number() {
+    let mut raw = Raw::new();
+    raw.count = vec![0x82, 0x00];
+    assert_eq!(Model::parse(&raw.blob()).unwrap().kernels().len(), 2);
+    assert_ne!(raw.blob(), Raw::new().blob());
+}
+
+#[test]
+fn texts_are_utf_8_and_options_are_0_or_1() {
+    assert_eq!(refusal(|raw| raw.names[1] = 0xFF), ModelError::Payload);
+    assert_eq!(refusal(|raw| raw.options = vec![2, 0, 0]), ModelError::Payload);
+    assert_eq!(refusal(|raw| raw.options = vec![0, 255, 0]), ModelError::Payload);
+}
+
+#[test]
+fn a_share_of_optimal_is_at_most_one() {
+    let with = |score: usize| [vec![0, 1], varint(score)].concat();
+    let mut raw = Raw::new();
+    raw.options = with(10_000);
+    assert_eq!(Model::parse(&raw.blob()).unwrap().score().unwrap().share(), 1.0);
+    assert_eq!(refusal(|raw| raw.options = with(10_001)), ModelError::Score(10_001));
+}
+
+#[test]
+fn a_path_of_65_splits_is_refused_to_either_side() {
+    // All to the left: the splits, then their leaves. All to the right: split, leaf, split, …
+    let lefts = |count: u16| -> Vec<[u8; 12]> {
+        let splits = (0..count).map(|index| split_to(2 * count - index));
+        splits.chain((0..=count).map(|_| LEAF)).collect()
+    };
+    let rights = |count: u16| -> Vec<[u8; 12]> {
+        let pairs = (0..count).flat_map(|index| [split_to(2 * index + 2), LEAF]);
+        pairs.chain([LEAF]).collect()
+    };
+    for (longest, longer, index) in [(lefts(64), lefts(65), 64), (rights(64), rights(65), 128)] {
+        let mut raw = Raw::new();
+        raw.entries = longest;
+        let blob = raw.blob();
+        let model = Model::parse(&blob).unwrap();
+        let splits = |m| model.path(ProblemClass::F32_NN, GemmShape::new(m, 1, 1, 1)).count();
+        assert_eq!(splits(0).max(splits(10)), 64);
+        let error = refusal(|raw| raw.entries = longer);
+        assert_eq!(error, ModelError::Node { index, error: NodeError::TooDeep });
+    }
+}
