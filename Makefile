@@ -1,0 +1,68 @@
+# gemmtree: `make demo` and `make test` do all their own set-up; the other targets say what they do.
+
+CARGO ?= cargo
+PREFIX ?= /usr/local
+BIN := target/release
+AARCH64 := aarch64-unknown-linux-gnu
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: help setup build demo test check kernels-all figures-main aarch64 check-aarch64 bench install clean
+
+help:
+	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
+	@echo 'make test           everything that must hold; what CI runs'
+	@echo 'make check          formatting, lints and documentation only'
+	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
+	@echo 'make figures-main   print the measured figures beside their targets'
+	@echo 'make bench          time the selector'
+	@echo 'make aarch64        build gemmtree-board for 64-bit ARM boards'
+	@echo 'make check-aarch64  run it in an emulated ARM root with PoCL (needs root)'
+	@echo 'make install        put both programs under PREFIX ($(PREFIX))'
+	@echo 'make clean          remove what was built'
+
+setup:
+	@bash .ci/setup
+
+build: setup
+	$(CARGO) build --release --package trainer --package device-runtime
+
+demo: build
+	$(BIN)/gemmtree demo
+
+check:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --all-features -- --deny warnings
+	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
+
+test:
+	@bash .ci/setup --aarch64
+	$(MAKE) check
+	$(MAKE) aarch64
+	$(CARGO) test --workspace
+	$(MAKE) build
+	$(BIN)/gemmtree-board check --sources --seconds 120 --seed 1
+
+kernels-all: build
+	$(BIN)/gemmtree-board check --sources --all
+
+figures-main: build
+	@$(CARGO) build --release --package benches --quiet
+	@$(BIN)/figures main
+
+bench: setup
+	$(CARGO) bench --package benches
+
+aarch64:
+	@bash .ci/setup --aarch64
+	@bash boards/aarch64/build.sh
+
+check-aarch64: aarch64
+	@bash boards/aarch64/check.sh
+
+install: build
+	install -D --mode 755 $(BIN)/gemmtree $(DESTDIR)$(PREFIX)/bin/gemmtree
+	install -D --mode 755 $(BIN)/gemmtree-board $(DESTDIR)$(PREFIX)/bin/gemmtree-board
+
+clean:
+	$(CARGO) clean
+	rm -rf build

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# Runs the aarch64 build of gemmtree-board under emulation, in a Debian root with PoCL: `devices`,
+# then compile and check of the demo's model. Needs root and, the first time, about 4 minutes.
+# Emulated results say nothing about speed.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+root=${AARCH64_ROOT-build/aarch64/root}
+model=${1-build/demo/model.gtm}
+if [ "$(id -u)" -ne 0 ]; then
+    echo "error: an emulated root needs root" >&2
+    exit 1
+fi
+if ! [ -e "$model" ]; then
+    echo "error: no model at \`$model\`" >&2
+    echo "  hint: run make demo first, or name a model" >&2
+    exit 1
+fi
+
+missing=()
+for package in mmdebstrap qemu-user-static binfmt-support arch-test; do
+    dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed ||
+        missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends \
+        "${missing[@]}" >&2
+fi
+if ! [ -e /proc/sys/fs/binfmt_misc/register ]; then
+    mount -t binfmt_misc binfmt_misc /proc/sys/fs/binfmt_misc
+fi
+[ -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || update-binfmts --enable qemu-aarch64
+
+if ! [ -e "$root/usr/bin/env" ]; then
+    mkdir -p "$(dirname "$root")"
+    mmdebstrap --variant=apt --architectures=arm64 \
+        --include=pocl-opencl-icd,ocl-icd-libopencl1 bookworm "$root" >&2
+fi
+
+mounted=()
+unmount() { for path in "${mounted[@]}"; do umount --lazy "$path"; done; }
+trap unmount EXIT
+for name in proc sys dev; do
+    mount --rbind "/$name" "$root/$name"
+    mount --make-rslave "$root/$name"
+    mounted+=("$root/$name")
+done
+
+install -D --mode 755 build/aarch64/gemmtree-board "$root/opt/gemmtree/gemmtree-board"
+install -D --mode 644 "$model" "$root/opt/gemmtree/model.gtm"
+board() { chroot "$root" /opt/gemmtree/gemmtree-board "$@"; }
+board devices
+board compile --model /opt/gemmtree/model.gtm --output /opt/gemmtree/current.gtb --class f32-nn
+board check --bundle /opt/gemmtree/current.gtb
+echo "emulated aarch64: devices, compile and check passed"

@@ -1,0 +1,315 @@
+//! A data set's rows and header: what a board writes and the trainer reads.
+//!
+//! The file is CSV behind lines `# key: value`. A row counts once its line is whole, newline
+//! included, so a file can be cut anywhere and continued.
+
+use std::fmt;
+use std::str::FromStr;
+
+use selector_core::{GemmShape, ProblemClass};
+
+/// The columns of a data set that a board writes, in order.
+pub const COLUMNS: &str =
+    "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns";
+
+/// How a measurement ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Status {
+    /// The driver did not build the program.
+    BuildFailed,
+    /// The driver refused the launch, or died of it.
+    LaunchFailed,
+    /// Measured, and the result was right.
+    Ok,
+    /// Measured while the device ran slower than before: kept, but not comparable.
+    Throttled,
+    /// Not finished within its time.
+    TimedOut,
+    /// The result was wrong.
+    WrongResult,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Self; 6] = [
+        Self::BuildFailed,
+        Self::LaunchFailed,
+        Self::Ok,
+        Self::Throttled,
+        Self::TimedOut,
+        Self::WrongResult,
+    ];
+
+    /// The status as a data set spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BuildFailed => "build_failed",
+            Self::LaunchFailed => "launch_failed",
+            Self::Ok => "ok",
+            Self::Throttled => "throttled",
+            Self::TimedOut => "timed_out",
+            Self::WrongResult => "wrong_result",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Status {
+    type Err = RowError;
+
+    fn from_str(text: &str) -> Result<Self, RowError> {
+        let known = Self::ALL.into_iter().find(|status| status.name() == text);
+        known.ok_or_else(|| RowError::Value { column: "status", value: text.to_owned() })
+    }
+}
+
+/// One configuration on one problem.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Row {
+    /// The problem's sizes.
+    pub shape: GemmShape,
+    /// The problem's class.
+    pub class: ProblemClass,
+    /// Name of the configuration; one of another project's is just a name.
+    pub configuration: String,
+    /// How it ended.
+    pub status: Status,
+    /// Device times in nanoseconds, in the order they were taken; empty unless it ran.
+    pub samples: Vec<u64>,
+}
+
+/// Why a line is not a row.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RowError {
+    /// Too few or too many columns.
+    #[error("{found} columns where there should be {expected}")]
+    Columns {
+        /// Columns found.
+        found: usize,
+        /// Columns of a row.
+        expected: usize,
+    },
+    /// Measured, but without a time.
+    #[error("status is `{0}`, but there is no time above zero")]
+    NoTime(Status),
+    /// A value that its column does not allow.
+    #[error("`{value}` is not a value of column `{column}`")]
+    Value {
+        /// The column.
+        column: &'static str,
+        /// What stands there.
+        value: String,
+    },
+}
+
+impl Row {
+    /// The row as a line of a data set, newline included.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let GemmShape { m, k, n, batch } = self.shape;
+        let (class, configuration, status) = (self.class, &self.configuration, self.status);
+        let samples: Vec<String> = self.samples.iter().map(u64::to_string).collect();
+        let (median, spread) = match self.median() {
+            Some(median) => (median.to_string(), self.spread().unwrap_or(0).to_string()),
+            None => (String::new(), String::new()),
+        };
+        let samples = samples.join(" ");
+        format!(
+            "{m},{k},{n},{batch},{class},{configuration},{status},{median},{spread},{samples}\n"
+        )
+    }
+
+    /// Read a line as [`Self::line`] writes it, without its newline.
+    ///
+    /// # Errors
+    /// [`RowError`] names the column and the value.
+    pub fn parse(line: &str) -> Result<Self, RowError> {
+        let fields: Vec<&str> = line.split(',').map(str::trim).collect();
+        let expected = COLUMNS.split(',').count();
+        let &[m, k, n, batch, class, configuration, status, _, _, samples] = &fields[..] else {
+            return Err(RowError::Columns { found: fields.len(), expected });
+        };
+        let shape = GemmShape {
+            m: value("m", m)?,
+            k: value("k", k)?,
+            n: value("n", n)?,
+            batch: value("batch", batch)?,
+        };
+        let samples = samples.split_whitespace().map(|sample| value("samples_ns", sample));
+        let row = Self {
+            shape,
+            class: value("class", class)?,
+            configuration: configuration.to_owned(),
+            status: status.parse()?,
+            samples: samples.collect::<Result<_, _>>()?,
+        };
+        let timed = matches!(row.status, Status::Ok | Status::Throttled);
+        if timed && (row.samples.is_empty() || row.samples.contains(&0)) {
+            return Err(RowError::NoTime(row.status));
+        }
+        Ok(row)
+    }
+
+    /// The middle sample in nanoseconds, the lower of two.
+    #[must_use]
+    pub fn median(&self) -> Option<u64> {
+        median(self.samples.clone())
+    }
+
+    /// Median absolute deviation from the median, in nanoseconds.
+    #[must_use]
+    pub fn spread(&self) -> Option<u64> {
+        let middle = self.median()?;
+        median(self.samples.iter().map(|sample| sample.abs_diff(middle)).collect())
+    }
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}
+
+fn value<T: FromStr>(column: &'static str, text: &str) -> Result<T, RowError> {
+    text.parse().map_err(|_| RowError::Value { column, value: text.to_owned() })
+}
+
+/// Where a data set comes from.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Header {
+    /// Name of the OpenCL device.
+    pub device: String,
+    /// Its driver version.
+    pub driver: String,
+    /// Name of the OpenCL platform.
+    pub platform: String,
+    /// Hash of the kernel space; `None` for foreign data.
+    pub space: Option<u64>,
+    /// Step of the device's profiling clock in nanoseconds.
+    pub clock_resolution_ns: Option<u64>,
+    /// When collecting began, as RFC 3339.
+    pub date: String,
+    /// The program and version that measured.
+    pub tool: String,
+}
+
+/// Why the lines at the top are not a header.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("line {line}: `{text}` is not `# key: value` with a known key and a fitting value")]
+pub struct HeaderError {
+    /// Line, from 1.
+    pub line: usize,
+    /// The line.
+    pub text: String,
+}
+
+impl Header {
+    /// Read the leading lines that begin with `#`.
+    ///
+    /// # Errors
+    /// [`HeaderError`] names the line.
+    pub fn parse<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Self, HeaderError> {
+        let mut header = Self::default();
+        for (index, line) in lines.take_while(|line| line.starts_with('#')).enumerate() {
+            let wrong = || HeaderError { line: index + 1, text: line.to_owned() };
+            let (key, value) = line[1..].split_once(':').ok_or_else(wrong)?;
+            let value = value.trim();
+            let slot = match key.trim() {
+                "device" => &mut header.device,
+                "driver" => &mut header.driver,
+                "platform" => &mut header.platform,
+                "date" => &mut header.date,
+                "tool" => &mut header.tool,
+                "space" => {
+                    header.space = match value {
+                        "none" => None,
+                        hash => Some(u64::from_str_radix(hash, 16).map_err(|_| wrong())?),
+                    };
+                    continue;
+                }
+                "clock_resolution_ns" => {
+                    header.clock_resolution_ns = Some(value.parse().map_err(|_| wrong())?);
+                    continue;
+                }
+                _ => return Err(wrong()),
+            };
+            value.clone_into(slot);
+        }
+        Ok(header)
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let one_line = |text: &str| text.replace(['\n', '\r'], " ").trim().to_owned();
+        writeln!(f, "# device: {}", one_line(&self.device))?;
+        writeln!(f, "# driver: {}", one_line(&self.driver))?;
+        writeln!(f, "# platform: {}", one_line(&self.platform))?;
+        match self.space {
+            Some(hash) => writeln!(f, "# space: {hash:016x}")?,
+            None => writeln!(f, "# space: none")?,
+        }
+        if let Some(nanoseconds) = self.clock_resolution_ns {
+            writeln!(f, "# clock_resolution_ns: {nanoseconds}")?;
+        }
+        writeln!(f, "# date: {}", one_line(&self.date))?;
+        writeln!(f, "# tool: {}", one_line(&self.tool))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(samples: &[u64]) -> Row {
+        Row {
+            shape: GemmShape::new(64, 27, 50176, 1),
+            class: ProblemClass::F32_NN,
+            configuration: "tile:4x8x4@16x16".to_owned(),
+            status: Status::Ok,
+            samples: samples.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_row_round_trips_and_an_outlier_does_not_move_its_median() {
+        let row = row(&[50_000, 1000, 1010, 1000, 1020]);
+        assert_eq!(row.median(), Some(1010));
+        assert_eq!(row.spread(), Some(10));
+        assert_eq!(Row::parse(row.line().trim_end()), Ok(row));
+    }
+
+    #[test]
+    fn cut_and_damaged_rows_are_refused() {
+        let line = row(&[1000, 1010]).line();
+        let cut = line.rfind(',').unwrap();
+        assert!(matches!(Row::parse(&line[..cut]), Err(RowError::Columns { found: 9, .. })));
+        for bad in ["NaN", "inf", "-5", "1,5", "0"] {
+            let text = line.trim_end().replace("1000 1010", bad);
+            assert!(Row::parse(&text).is_err(), "{bad}");
+        }
+        assert!(Row::parse(&line.replace("ok", "fine")).is_err());
+    }
+
+    #[test]
+    fn a_header_round_trips_and_names_a_bad_line() {
+        let header = Header {
+            device: "pthread".to_owned(),
+            driver: "3.1".to_owned(),
+            platform: "Portable Computing Language".to_owned(),
+            space: Some(0x1234),
+            clock_resolution_ns: Some(1),
+            date: "2026-01-02T03:04:05Z".to_owned(),
+            tool: "gemmtree-board 0.1.0".to_owned(),
+        };
+        assert_eq!(Header::parse(header.to_string().lines()), Ok(header));
+        let error = Header::parse(["# device: x", "# devise: y"].into_iter()).unwrap_err();
+        assert_eq!(error.line, 2);
+    }
+}
