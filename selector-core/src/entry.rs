@@ -1,6 +1,6 @@
 //! One entry of a tree, a split or a leaf in 12 bytes (FORMAT.md §6).
 
-use crate::{Feature, Leaf, Loss, NodeError};
+use crate::{Feature, GemmShape, Leaf, Loss, NodeError};
 
 /// Bytes of an entry.
 pub(crate) const ENTRY: usize = 12;
@@ -37,12 +37,11 @@ impl Node {
             let (expected, worst) = (Loss::from_byte(d), Loss::from_byte(e));
             return Ok(Self::Leaf(Leaf::from_parts(ranked, expected, worst, samples)));
         }
-        let feature = Feature::from_index(tag).ok_or(NodeError::Feature(tag))?;
+        let Split { feature, threshold, right } =
+            Split::read(entry).ok_or(NodeError::Feature(tag))?;
         if a != 0 {
             return Err(NodeError::Reserved);
         }
-        let right = u16::from_le_bytes([b, c]);
-        let threshold = u64::from_le_bytes([d, e, f, g, h, i, j, k]);
         Ok(Self::Split { feature, threshold, right })
     }
 
@@ -60,6 +59,30 @@ impl Node {
                 [feature.index(), 0, b, c, d, e, f, g, h, i, j, k]
             }
         }
+    }
+}
+
+/// A split alone, for the walk down a checked model.
+pub(crate) struct Split {
+    feature: Feature,
+    threshold: u64,
+    pub(crate) right: u16,
+}
+
+impl Split {
+    /// The split in an entry; `None` for a leaf.
+    pub(crate) fn read(entry: &[u8; ENTRY]) -> Option<Self> {
+        let [tag, _, b, c, d, e, f, g, h, i, j, k] = *entry;
+        Some(Self {
+            feature: Feature::from_index(tag)?,
+            threshold: u64::from_le_bytes([d, e, f, g, h, i, j, k]),
+            right: u16::from_le_bytes([b, c]),
+        })
+    }
+
+    /// Whether `shape` is answered in the left branch.
+    pub(crate) fn goes_left(&self, shape: GemmShape) -> bool {
+        self.feature.at_most(shape, self.threshold)
     }
 }
 

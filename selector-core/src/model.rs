@@ -1,6 +1,6 @@
 //! A checked model: parse once, then select without failing.
 
-use crate::entry::ENTRY;
+use crate::entry::{ENTRY, Split};
 use crate::header;
 use crate::payload::{Kernels, Payload, TreeHead};
 use crate::{GemmShape, Leaf, ModelError, Node, NodeError, PackedConfig, ProblemClass};
@@ -75,17 +75,14 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn select(&self, class: ProblemClass, shape: GemmShape) -> Leaf {
         let Some(mut index) = self.root(class) else { return Leaf::UNIVERSAL };
-        loop {
-            match self.node(index) {
-                // Branches lie behind their split, so this ends.
-                Some(Node::Split { feature, threshold, right }) => {
-                    let left = feature.at_most(shape, threshold);
-                    index = if left { index + 1 } else { usize::from(right) };
-                }
-                Some(Node::Leaf(leaf)) => return leaf,
-                // Not reached after `parse`; keeps the function total.
-                None => return Leaf::UNIVERSAL,
-            }
+        // Branches lie behind their split, so this ends.
+        while let Some(split) = self.entries.get(index).and_then(Split::read) {
+            index = if split.goes_left(shape) { index + 1 } else { usize::from(split.right) };
+        }
+        match self.node(index) {
+            Some(Node::Leaf(leaf)) => leaf,
+            // Not reached after `parse`; keeps the function total.
+            _ => Leaf::UNIVERSAL,
         }
     }
 
