@@ -1,0 +1,79 @@
+//! Files that appear whole or not at all.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Replace the file at `path`, or make it, so that whoever reads it meets the old bytes or the
+/// new ones and never a part: a temporary file beside it is written, synced and renamed.
+///
+/// # Errors
+/// What the file system says; the old file is untouched then.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Write through a link, and keep what may be read by whom.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if target.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let folder = match target.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut temporary = new_in(folder)?;
+    temporary.write_all(bytes)?;
+    if let Ok(old) = fs::metadata(&target) {
+        temporary.as_file().set_permissions(old.permissions())?;
+    }
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|failed| failed.error)?;
+    sync_folder(folder)
+}
+
+fn new_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".gemmtree-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // As any new file; the umask takes away what it must.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    // The path that `tempfile` adds to its error is one that the user does not know.
+    builder.tempfile_in(folder).map_err(|error| io::Error::from(error.kind()))
+}
+
+#[cfg(unix)]
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    fs::File::open(folder)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_made_then_replaced_and_nothing_else_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("model.gtm");
+        for bytes in [&b"old and long"[..], b"new"] {
+            write_atomically(&path, bytes).unwrap();
+            assert_eq!(fs::read(&path).unwrap(), bytes);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn where_it_cannot_be_written_nothing_changes() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = write_atomically(&folder.path().join("no/model.gtm"), b"x").unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
+        let directory = write_atomically(folder.path(), b"x").unwrap_err();
+        assert_eq!(directory.kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! Everything the program prints: results to stdout, the rest to stderr.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+/// Flags of every command that say how much is printed, and how.
+#[derive(clap::Args)]
+pub(crate) struct Verbosity {
+    /// Print results as JSON
+    #[arg(long, global = true)]
+    json: bool,
+    /// Say more on stderr
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+/// Where results, notes and progress go.
+pub(crate) struct Output {
+    json: bool,
+    verbose: bool,
+    quiet: bool,
+    colour: bool,
+    bar: ProgressBar,
+}
+
+impl Output {
+    /// An output that does what the flags and `NO_COLOR` ask for.
+    pub(crate) fn new(flags: &Verbosity) -> Self {
+        let Verbosity { json, verbose, quiet } = *flags;
+        Self { json, verbose, quiet, ..Self::plain() }
+    }
+
+    /// The output before any flag is known.
+    pub(crate) fn plain() -> Self {
+        let colour = io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        let bar = ProgressBar::hidden();
+        Self { json: false, verbose: false, quiet: false, colour, bar }
+    }
+
+    /// Print a result: its `Display` for people, or one line of JSON with `--json`.
+    ///
+    /// # Errors
+    /// Stdout is closed or full.
+    pub(crate) fn result(
+        &mut self,
+        result: &(impl fmt::Display + Serialize),
+    ) -> anyhow::Result<()> {
+        let text = if self.json {
+            serde_json::to_string(result).context("could not write the result as JSON")?
+        } else {
+            result.to_string()
+        };
+        let line = text.trim_end_matches('\n');
+        self.bar.suspend(|| writeln!(io::stdout().lock(), "{line}")).context("could not print")
+    }
+
+    /// Finish what was printed.
+    ///
+    /// # Errors
+    /// Stdout is closed or full.
+    pub(crate) fn flush(&mut self) -> anyhow::Result<()> {
+        io::stdout().lock().flush().context("could not print")
+    }
+
+    /// Tell what was done; silent with `--quiet`.
+    pub(crate) fn note(&self, message: impl fmt::Display) {
+        if !self.quiet {
+            self.error_line(&message.to_string());
+        }
+    }
+
+    /// Tell a detail; only with `--verbose`.
+    pub(crate) fn detail(&self, message: impl fmt::Display) {
+        if self.verbose {
+            self.error_line(&message.to_string());
+        }
+    }
+
+    /// Tell what may be wrong; silent with `--quiet`.
+    pub(crate) fn warn(&self, message: impl fmt::Display) {
+        if !self.quiet {
+            self.labelled("warning", "33", &message.to_string());
+        }
+    }
+
+    /// Tell what went wrong, always, after a label.
+    pub(crate) fn error(&self, label: &str, message: &str) {
+        self.labelled(label, "31", message);
+    }
+
+    /// A bar over `total` steps with an ETA, drawn on stderr if that is a terminal. Notes and
+    /// results printed meanwhile appear above it.
+    pub(crate) fn progress(&mut self, total: u64, what: &str) -> Progress {
+        let hidden = self.quiet || !io::stderr().is_terminal();
+        self.bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(total) };
+        let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ETA {eta}");
+        self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        self.bar.set_message(what.to_owned());
+        if !hidden {
+            self.bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        Progress { bar: self.bar.clone() }
+    }
+
+    fn labelled(&self, label: &str, colour: &str, message: &str) {
+        if self.colour {
+            let indent = label.len() - label.trim_start().len();
+            let (space, word) = label.split_at(indent);
+            self.error_line(&format!("{space}\x1b[1;{colour}m{word}:\x1b[0m {message}"));
+        } else {
+            self.error_line(&format!("{label}: {message}"));
+        }
+    }
+
+    fn error_line(&self, line: &str) {
+        // A closed stderr must not stop the work.
+        self.bar.suspend(|| {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        });
+    }
+}
+
+/// A progress bar; it is cleared when dropped.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// `done` of all steps are behind us.
+    pub(crate) fn set(&self, done: u64) {
+        self.bar.set_position(done);
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
