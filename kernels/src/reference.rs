@@ -1,1 +1,363 @@
-//! placeholder
+//! The naive multiplication in double precision, and how far a kernel may be from it.
+//!
+//! A kernel sums k products of 32-bit floats in some order, so an element may differ from the
+//! exact value by about k·ε·|alpha|·Σ|a·b| (Higham, Accuracy and Stability of Numerical
+//! Algorithms, §3.1), and by the rounding to its type. What lies outside C's matrices must keep
+//! its bits.
+
+use half::f16;
+
+use crate::{CheckedProblem, Operand, Problem};
+
+/// Type of an element in memory.
+pub trait Element: Copy {
+    /// Half the distance from 1 to the next value.
+    const EPSILON: f64;
+    /// The smallest value above zero.
+    const TINY: f64;
+    /// The largest finite value.
+    const LARGEST: f64;
+
+    /// The value, exactly.
+    fn to_f64(self) -> f64;
+    /// The nearest value.
+    fn nearest(value: f64) -> Self;
+    /// The bits.
+    fn bits(self) -> u32;
+}
+
+impl Element for f32 {
+    const EPSILON: f64 = 5.960_464_477_539_063e-8;
+    const TINY: f64 = 1.401_298_464_324_817e-45;
+    const LARGEST: f64 = Self::MAX as f64;
+
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    fn nearest(value: f64) -> Self {
+        value as Self
+    }
+
+    fn bits(self) -> u32 {
+        self.to_bits()
+    }
+}
+
+impl Element for f16 {
+    const EPSILON: f64 = 4.882_812_5e-4;
+    const TINY: f64 = 5.960_464_477_539_063e-8;
+    const LARGEST: f64 = 65_504.0;
+
+    fn to_f64(self) -> f64 {
+        Self::to_f64(self)
+    }
+
+    fn nearest(value: f64) -> Self {
+        Self::from_f64(value)
+    }
+
+    fn bits(self) -> u32 {
+        u32::from(self.to_bits())
+    }
+}
+
+/// Compute `problem` on slices that it was checked against.
+///
+/// # Panics
+/// If the slices are shorter than the lengths of the check.
+pub fn gemm<T: Element>(problem: &CheckedProblem, a: &[T], b: &[T], c: &mut [T]) {
+    each_element(problem, |position, sum, _| {
+        let old = c[position].to_f64();
+        c[position] = T::nearest(result(problem.problem(), sum(a, b).0, old));
+    });
+}
+
+/// alpha·sum + beta·old, where beta 0 does not read `old`.
+fn result(problem: &Problem, sum: f64, old: f64) -> f64 {
+    let product = f64::from(problem.alpha) * sum;
+    if problem.beta == 0.0 { product } else { f64::from(problem.beta).mul_add(old, product) }
+}
+
+/// Call `visit` for every element of C with its position, a function that gives Σa·b and Σ|a·b|,
+/// and k.
+fn each_element<T: Element>(
+    problem: &CheckedProblem,
+    mut visit: impl FnMut(usize, &dyn Fn(&[T], &[T]) -> (f64, f64), u32),
+) {
+    let k = problem.effective_k();
+    if !problem.has_work() {
+        return;
+    }
+    let Problem { shape, class, a: at_a, b: at_b, c: at_c, .. } = *problem.problem();
+    for batch in 0..shape.batch {
+        for row in 0..shape.m {
+            for column in 0..shape.n {
+                let sum = |a: &[T], b: &[T]| {
+                    let mut sums = (0.0, 0.0);
+                    for step in 0..k {
+                        let left = a[position(at_a, class.transposes.a(), batch, row, step)];
+                        let right = b[position(at_b, class.transposes.b(), batch, step, column)];
+                        let product = left.to_f64() * right.to_f64();
+                        sums.0 += product;
+                        sums.1 += product.abs();
+                    }
+                    sums
+                };
+                visit(position(at_c, false, batch, row, column), &sum, k);
+            }
+        }
+    }
+}
+
+fn position(operand: Operand, transposed: bool, batch: u32, row: u32, column: u32) -> usize {
+    let (row, column) = if transposed { (column, row) } else { (row, column) };
+    let inside = u64::from(row) * operand.leading + u64::from(column);
+    // `check` proved that the position lies in a buffer, so it fits.
+    (operand.offset + u64::from(batch) * operand.stride + inside) as usize
+}
+
+/// What a buffer of C must hold after the problems that write to it.
+pub struct Expectation<'a, T> {
+    before: &'a [T],
+    cells: Vec<Option<Cell>>,
+}
+
+#[derive(Clone, Copy)]
+struct Cell {
+    value: f64,
+    bound: f64,
+}
+
+/// The first element that is not what it must be.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Mismatch {
+    /// An element of C is too far from its value.
+    #[error("element {position} of C is {found}, should be {expected} ± {bound:e}")]
+    Value {
+        /// Position in the buffer, in elements.
+        position: usize,
+        /// The value found.
+        found: f64,
+        /// The exact value.
+        expected: f64,
+        /// How far it may be off.
+        bound: f64,
+    },
+    /// An element outside C's matrices changed.
+    #[error("element {position} is outside C, but changed from {before} to {found}")]
+    Outside {
+        /// Position in the buffer, in elements.
+        position: usize,
+        /// The value before.
+        before: f64,
+        /// The value found.
+        found: f64,
+    },
+    /// The buffers have different lengths.
+    #[error("{found} elements where there should be {expected}")]
+    Length {
+        /// Elements expected.
+        expected: usize,
+        /// Elements found.
+        found: usize,
+    },
+}
+
+impl<'a, T: Element> Expectation<'a, T> {
+    /// Nothing may change in a buffer that holds `before`.
+    #[must_use]
+    pub fn new(before: &'a [T]) -> Self {
+        Self { before, cells: vec![None; before.len()] }
+    }
+
+    /// `problem` was computed too. Problems must not write to the same elements.
+    ///
+    /// # Panics
+    /// If the slices are shorter than the lengths of the problem's check.
+    pub fn add(&mut self, problem: &CheckedProblem, a: &[T], b: &[T]) {
+        let call = problem.problem();
+        each_element(problem, |position, sum, k| {
+            let (sum, magnitude) = sum(a, b);
+            let old = self.before[position].to_f64();
+            let value = result(call, sum, old);
+            let scaled = f64::from(call.alpha).abs() * magnitude;
+            let kept = if call.beta == 0.0 { 0.0 } else { (f64::from(call.beta) * old).abs() };
+            let summing = <f32 as Element>::EPSILON * (f64::from(k) + 4.0) * (scaled + kept);
+            let bound = summing + T::EPSILON * value.abs() + T::TINY;
+            self.cells[position] = Some(Cell { value, bound });
+        });
+    }
+
+    /// Compare what the buffer holds now; returns the largest error as a share of its bound.
+    ///
+    /// # Errors
+    /// [`Mismatch`] is the first element that is wrong. NaN is right only where NaN is due.
+    pub fn check(&self, after: &[T]) -> Result<f64, Mismatch> {
+        if after.len() != self.before.len() {
+            return Err(Mismatch::Length { expected: self.before.len(), found: after.len() });
+        }
+        let mut worst: f64 = 0.0;
+        for (position, ((found, before), cell)) in
+            after.iter().zip(self.before).zip(&self.cells).enumerate()
+        {
+            match cell {
+                Some(cell) => {
+                    let share = cell.error::<T>(found.to_f64()).ok_or(Mismatch::Value {
+                        position,
+                        found: found.to_f64(),
+                        expected: cell.value,
+                        bound: cell.bound,
+                    })?;
+                    worst = worst.max(share);
+                }
+                None if found.bits() != before.bits() => {
+                    let (before, found) = (before.to_f64(), found.to_f64());
+                    return Err(Mismatch::Outside { position, before, found });
+                }
+                None => {}
+            }
+        }
+        Ok(worst)
+    }
+}
+
+impl Cell {
+    /// The error as a share of the bound; `None` if it is larger.
+    fn error<T: Element>(self, found: f64) -> Option<f64> {
+        if self.value.is_nan() {
+            return found.is_nan().then_some(0.0);
+        }
+        if !found.is_finite() {
+            // Infinity is right where it is due, or where rounding may reach it.
+            let reached = self.value.abs() + self.bound >= T::LARGEST;
+            let same_sign = found == f64::INFINITY && self.value > 0.0
+                || found == f64::NEG_INFINITY && self.value < 0.0;
+            return (reached && same_sign).then_some(0.0);
+        }
+        let error = (found - self.value).abs();
+        (error <= self.bound).then(|| error / self.bound)
+    }
+}
+
+/// `length` values in [-1, 1), the same for the same seed on every machine.
+#[must_use]
+pub fn values(length: usize, seed: u64) -> Vec<f32> {
+    let mut state = seed;
+    let mut next = || {
+        // SplitMix64 (Steele, Lea and Flood, 2014).
+        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    };
+    (0..length).map(|_| (next() >> 40) as f32 / (1u32 << 23) as f32 - 1.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
+
+    use super::*;
+
+    fn packed(m: u32, k: u32, n: u32, batch: u32) -> Problem {
+        Problem::packed(ProblemClass::F32_NN, GemmShape::new(m, k, n, batch))
+    }
+
+    fn run(problem: Problem, a: &[f32], b: &[f32], c: &[f32]) -> Vec<f32> {
+        let lengths = [a, b, c].map(|slice| slice.len() as u64);
+        let checked = problem.check(lengths[0], lengths[1], lengths[2]).unwrap();
+        let mut after = c.to_vec();
+        gemm(&checked, a, b, &mut after);
+        after
+    }
+
+    #[test]
+    fn a_small_product_is_right_in_every_transpose() {
+        // A = [1 2 3; 4 5 6], B = [1 2; 3 4; 5 6]
+        let (a, a_t) = ([1., 2., 3., 4., 5., 6.], [1., 4., 2., 5., 3., 6.]);
+        let (b, b_t) = ([1., 2., 3., 4., 5., 6.], [1., 3., 5., 2., 4., 6.]);
+        for transposes in Transposes::ALL {
+            let class = ProblemClass::new(ElementType::F32, transposes);
+            let problem = Problem::packed(class, GemmShape::new(2, 3, 2, 1));
+            let a = if transposes.a() { a_t } else { a };
+            let b = if transposes.b() { b_t } else { b };
+            assert_eq!(run(problem, &a, &b, &[0.; 4]), [22., 28., 49., 64.], "{class}");
+        }
+    }
+
+    #[test]
+    fn beta_zero_hides_nan_and_alpha_zero_does_not_read_a() {
+        let problem = packed(1, 1, 1, 1);
+        assert_eq!(run(problem, &[2.], &[3.], &[f32::NAN]), [6.]);
+        let scale = Problem { alpha: 0.0, beta: -0.5, ..problem };
+        assert_eq!(run(scale, &[f32::NAN], &[f32::INFINITY], &[4.]), [-2.]);
+    }
+
+    #[test]
+    fn broadcast_inputs_are_read_again() {
+        let mut problem = packed(1, 1, 1, 2);
+        problem.a.stride = 0;
+        assert_eq!(run(problem, &[2.], &[5., 7.], &[0., 0.]), [10., 14.]);
+    }
+
+    #[test]
+    fn padding_that_changes_and_values_that_are_off_are_found() {
+        let mut problem = packed(2, 3, 2, 1);
+        problem.c.leading = 3;
+        let (a, b, before) = (values(6, 1), values(6, 2), values(5, 3));
+        let checked = problem.check(6, 6, 5).unwrap();
+        let mut after = before.clone();
+        gemm(&checked, &a, &b, &mut after);
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, &a, &b);
+        assert!(expectation.check(&after).unwrap() <= 1.0);
+        let with = |position: usize, value: f32| {
+            let mut wrong = after.clone();
+            wrong[position] = value;
+            expectation.check(&wrong).unwrap_err()
+        };
+        assert!(matches!(with(2, 9.0), Mismatch::Outside { position: 2, .. }));
+        assert!(matches!(with(0, f32::NAN), Mismatch::Value { position: 0, .. }));
+        assert!(matches!(with(4, after[4] + 1e-4), Mismatch::Value { position: 4, .. }));
+        let zeros = vec![0.0; 5];
+        assert!(expectation.check(&zeros).is_err());
+        assert!(matches!(expectation.check(&after[1..]), Err(Mismatch::Length { .. })));
+    }
+
+    #[test]
+    fn half_precision_accumulates_in_single() {
+        let class = ProblemClass::new(ElementType::F16, Transposes::Nn);
+        let problem = Problem::packed(class, GemmShape::new(1, 4096, 1, 1));
+        let checked = problem.check(4096, 4096, 1).unwrap();
+        let ones = vec![f16::ONE; 4096];
+        let mut c = [f16::ZERO];
+        gemm(&checked, &ones, &ones, &mut c);
+        assert_eq!(c[0].to_f32(), 4096.0);
+        let before = [f16::ZERO];
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, &ones, &ones);
+        // What accumulating in half precision stalls at.
+        assert!(expectation.check(&[f16::from_f32(2048.0)]).is_err());
+        // 256 · 256 overflows to infinity, and must not be garbage.
+        let checked =
+            Problem::packed(class, GemmShape::new(1, 1, 1, 1)).check(1, 1, 1).unwrap();
+        let large = [f16::from_f32(256.0)];
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, &large, &large);
+        assert!(expectation.check(&[f16::INFINITY]).is_ok());
+        assert!(expectation.check(&[f16::NEG_INFINITY]).is_err());
+        assert!(expectation.check(&[f16::ONE]).is_err());
+    }
+
+    #[test]
+    fn seeded_values_repeat_and_stay_inside() {
+        let some = values(1000, 7);
+        assert_eq!(some, values(1000, 7));
+        assert_ne!(some, values(1000, 8));
+        assert!(some.iter().all(|value| (-1.0..1.0).contains(value)));
+        assert!(some.iter().any(|value| *value < -0.9) && some.iter().any(|value| *value > 0.9));
+    }
+}
