@@ -31,7 +31,7 @@ pub struct Board {
     pub gpu: Label,
     /// The target that `gemmtree-board` is built for; the host's own if absent.
     pub target: Option<Label>,
-    /// Names or paths of the OpenCL library, to be tried in this order before the usual one.
+    /// Names or paths of the OpenCL library, to be tried in this order instead of the usual ones.
     #[serde(default)]
     pub opencl_library: Vec<Label>,
     /// Which OpenCL device, where there are several.
@@ -73,6 +73,19 @@ pub struct Device {
     pub platform: Option<Label>,
     /// Part of the device's name.
     pub name: Option<Label>,
+}
+
+impl Device {
+    /// The device as an argument of the board's program: part of a name, or `platform/name`;
+    /// `None` if every device matches.
+    #[must_use]
+    pub fn text(&self) -> Option<String> {
+        match (&self.platform, &self.name) {
+            (None, None) => None,
+            (Some(part), None) | (None, Some(part)) => Some(part.to_string()),
+            (Some(platform), Some(name)) => Some(format!("{platform}/{name}")),
+        }
+    }
 }
 
 /// Limits that rule configurations out before they are sent; what is absent rules nothing out.
@@ -255,7 +268,10 @@ mod tests {
     fn a_whole_file_is_read() {
         let board = Board::parse("desk", "desk.toml", WHOLE).unwrap();
         assert_eq!(board.opencl_library[0].to_string(), "libmali.so");
-        assert_eq!(board.device.platform.unwrap().to_string(), "ARM");
+        assert_eq!(board.device.text().as_deref(), Some("ARM"));
+        let both = WHOLE.replace("\"ARM\"", "\"ARM\", name = \"G610\"");
+        let both = Board::parse("desk", "desk.toml", &both).unwrap();
+        assert_eq!(both.device.text().as_deref(), Some("ARM/G610"));
         assert_eq!((board.tier.number(), board.target), (2, None));
         assert!(matches!(board.reach, ReachBy::Ssh { port: None, .. }));
     }

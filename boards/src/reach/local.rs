@@ -15,6 +15,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::{Exit, Line, PROGRAM, Reach, ReachError};
 use crate::{Digest, Label};
 
+/// Where the board's program finds names of the OpenCL library, separated by `;`.
+const OPENCL_LIBRARY: &str = "GEMMTREE_OPENCL";
 /// How often a silent child is looked at.
 const TICK: Duration = Duration::from_millis(50);
 /// After Ctrl-C a terminal signals the child too, so it is left alone for a while first.
@@ -56,8 +58,9 @@ impl Local {
     fn command(&self, arguments: &[String]) -> Result<Command, ReachError> {
         let mut command = Command::new(find_program(self.program.as_deref())?);
         command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
-        if !self.opencl_library.is_empty() {
-            command.env("OPENCL_DYLIB_PATH", &self.opencl_library);
+        // What the user has set for this machine wins over the board file.
+        if !self.opencl_library.is_empty() && std::env::var_os(OPENCL_LIBRARY).is_none() {
+            command.env(OPENCL_LIBRARY, &self.opencl_library);
         }
         Ok(command)
     }
@@ -284,7 +287,7 @@ mod tests {
     fn the_opencl_library_is_named_in_the_environment() {
         let names = ["libmali.so", "libOpenCL.so"];
         let (_folder, local) = board(&names.map(|name| Label::try_from(name.to_owned()).unwrap()));
-        let (_, lines) = run(&local, "echo \"$OPENCL_DYLIB_PATH\"", "", false);
+        let (_, lines) = run(&local, "echo \"$GEMMTREE_OPENCL\"", "", false);
         assert_eq!(lines, ["Output(\"libmali.so;libOpenCL.so\")"]);
     }
 
