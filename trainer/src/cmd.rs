@@ -1,18 +1,39 @@
 //! The commands. To add one: write `cmd/<verb>.rs`, then name it here.
 
+mod bench;
+mod boards;
+mod check;
+mod collect;
+mod compile;
 mod explain;
+mod flash;
+mod shapes;
 
 use crate::output::Output;
 
 /// What to do.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
+    Bench(bench::Args),
+    Boards(boards::Args),
+    Check(check::Args),
+    Collect(collect::Args),
+    Compile(compile::Args),
     Explain(explain::Args),
+    Flash(flash::Args),
+    Shapes(shapes::Args),
 }
 
 /// Do it.
 pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
     match command {
+        Command::Bench(args) => bench::run(args, out),
+        Command::Boards(args) => boards::run(args, out),
+        Command::Check(args) => check::run(args, out),
+        Command::Collect(args) => collect::run(args, out),
+        Command::Compile(args) => compile::run(args, out),
         Command::Explain(args) => explain::run(args, out),
+        Command::Flash(args) => flash::run(args, out),
+        Command::Shapes(args) => shapes::run(args, out),
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn report(error: &anyhow::Error, out: &Output) -> ExitCode {
     for cause in chain {
         out.error("  caused by", &cause.to_string());
     }
-    for hinted in error.chain().filter_map(|cause| cause.downcast_ref::<Hinted>()) {
+    for hinted in causes(error).into_iter().filter_map(|cause| cause.downcast_ref::<Hinted>()) {
         out.error("  hint", &hinted.hint);
     }
     ExitCode::from(code(error))
@@ -86,10 +86,24 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
     io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// Every cause, those included that have got a hint.
+fn causes(error: &anyhow::Error) -> Vec<&(dyn std::error::Error + 'static)> {
+    let mut all = Vec::new();
+    for mut cause in error.chain() {
+        all.push(cause);
+        while let Some(hinted) = cause.downcast_ref::<Hinted>() {
+            cause = hinted.error.as_ref();
+            all.push(cause);
+        }
+    }
+    all
+}
+
 fn code(error: &anyhow::Error) -> u8 {
-    let unexpected = error.chain().any(|cause| cause.is::<Unexpected>());
-    let failed_io = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
-    if unexpected || failed_io.into_iter().any(is_unexpected) { UNEXPECTED } else { MISTAKE }
+    let causes = causes(error);
+    let unexpected = causes.iter().any(|cause| cause.is::<Unexpected>());
+    let mut failed_io = causes.iter().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    if unexpected || failed_io.any(is_unexpected) { UNEXPECTED } else { MISTAKE }
 }
 
 /// Whether a failed read or write is more than a wrong path.
@@ -129,6 +143,10 @@ mod tests {
         let full = failed(io::ErrorKind::StorageFull).hint("free some space").unwrap_err();
         assert_eq!(code(&full.context("could not write `x`")), UNEXPECTED);
         assert_eq!(code(&Unexpected("no tree".to_owned()).into()), UNEXPECTED);
+        let hinted = Err::<(), _>(Unexpected("no tree".to_owned())).hint("one").hint("two");
+        let hinted = hinted.unwrap_err();
+        assert_eq!(code(&hinted), UNEXPECTED);
+        assert_eq!(causes(&hinted).iter().filter(|cause| cause.is::<Hinted>()).count(), 2);
     }
 
     #[test]

@@ -1,5 +1,14 @@
 //! The trainer: from measurements to the few kernels worth shipping and a tree that picks among
 //! them.
 
+pub mod config_choice;
+pub mod dataset;
 pub mod file;
+pub mod learn;
 pub mod model_file;
+pub mod normalise;
+pub mod performance;
+pub mod prune;
+mod random;
+pub mod shape_list;
+pub mod split;

@@ -2,6 +2,9 @@
 
 mod cmd;
 mod failure;
+mod interrupt;
+mod on_board;
+mod on_bundle;
 mod output;
 mod version;
 

@@ -1,0 +1,244 @@
+//! `gemmtree collect`: have a board measure configurations on shapes.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::{fmt, fs, io};
+
+use anyhow::{Context, bail};
+use boards::deliver;
+use kernels::measurement::{self, Header, Row};
+use kernels::plan::{self, PlanRow};
+use selector_core::{GemmShape, ProblemClass};
+use serde::Serialize;
+use trainer::config_choice::{Choice, Chosen};
+use trainer::file;
+
+use super::shapes;
+use crate::failure::Hint;
+use crate::on_board::{Ended, OnBoard, ReachArgs, hinted};
+use crate::output::Output;
+
+/// Names of the files on a board.
+const PLAN: &str = "plan.csv";
+const MEASUREMENTS: &str = "measurements.csv";
+const SET_ASIDE: &str = "measurements.set-aside.csv";
+
+/// Measure configurations on a board, or go on where an interrupted run ended
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  gemmtree collect --board pocl-cpu --shapes mobilenet_v2 \
+    --max-flop 2e8 --configs 96 -o data.csv")]
+pub(crate) struct Args {
+    /// The board: a name from `gemmtree boards`, or the path of a board file
+    #[arg(long)]
+    board: String,
+    /// Networks, grids, or CSV files with columns m,k,n and perhaps batch
+    #[arg(long, required = true, num_args = 1.., value_name = "SOURCE")]
+    shapes: Vec<String>,
+    #[command(flatten)]
+    filter: shapes::Filter,
+    /// `all`, how many to draw, names separated by commas, or a file with one a line
+    #[arg(long, value_name = "CHOICE", default_value = "all")]
+    configs: Choice,
+    /// Decides which configurations are drawn
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    sample: u64,
+    /// Element type and transposes; may be given more than once
+    #[arg(long, default_values_t = [ProblemClass::F32_NN])]
+    class: Vec<ProblemClass>,
+    /// Samples of each measurement
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repetitions: u32,
+    /// Refuse to begin if there is more to measure than this
+    #[arg(long, value_name = "N", default_value_t = 250_000)]
+    most: usize,
+    /// The data set to write, or to go on with
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    #[command(flatten)]
+    reach: ReachArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let shapes = args.filter.shapes(&args.shapes)?;
+    let board = OnBoard::open(&args.board, &args.reach)?;
+    let Chosen { configurations, ruled_out } =
+        args.configs.make(&board.board.limits.into(), args.sample)?;
+    if ruled_out > 0 {
+        out.note(format_args!("{ruled_out} configurations are beyond the board's limits"));
+    }
+    let total = shapes.len() * configurations.len() * args.class.len();
+    out.note(format_args!(
+        "{total} measurements: {} shapes, {} configurations, {} classes",
+        shapes.len(),
+        configurations.len(),
+        args.class.len()
+    ));
+    if total > args.most {
+        let refused = Err(anyhow::anyhow!("{total} measurements are more than {}", args.most));
+        return refused.hint(format!("take fewer with --configs, or allow them: --most {total}"));
+    }
+    let rows = rows(&shapes, &args.class, &configurations, args.repetitions);
+    let summary = measure(&board, &rows, &args.output, out)?;
+    out.result(&summary)
+}
+
+/// All of a shape before the next: what an interrupted run leaves is complete for some shapes.
+fn rows(
+    shapes: &[GemmShape],
+    classes: &[ProblemClass],
+    configurations: &[kernels::Configuration],
+    repetitions: u32,
+) -> Vec<PlanRow> {
+    let mut rows = Vec::new();
+    for &shape in shapes {
+        for &class in classes {
+            rows.extend(configurations.iter().map(|configuration| {
+                let configuration = configuration.clone();
+                PlanRow { shape, class, configuration, repetitions }
+            }));
+        }
+    }
+    rows
+}
+
+/// What a data set holds.
+#[derive(Debug, Serialize)]
+pub(crate) struct Summary {
+    data: PathBuf,
+    rows: usize,
+    by_status: BTreeMap<&'static str, usize>,
+}
+
+/// Have `board` measure `rows`, into the data set `output`; what it holds already is not measured
+/// again. Whatever was measured is in `output` when this returns, also after a failure.
+pub(crate) fn measure(
+    board: &OnBoard,
+    rows: &[PlanRow],
+    output: &Path,
+    out: &mut Output,
+) -> anyhow::Result<Summary> {
+    let mut bytes = Vec::new();
+    plan::write(rows, &mut bytes).context("could not write the plan")?;
+    bring_partial(board, output, &bytes, out)?;
+    hinted(deliver(&*board.reach, PLAN, &bytes)).context("could not send the plan")?;
+    let arguments = ["--plan", PLAN, "--output", MEASUREMENTS].map(str::to_owned);
+    let ended = board.run("collect", &arguments, out, &mut |report, out| {
+        out.detail(report);
+        Ok(())
+    });
+    let fetched = fetch(board, output);
+    let again = "run the same command again to go on where it ended";
+    let (ended, summary) = match (ended, fetched) {
+        (Err(failed), Ok(None)) => return Err(failed),
+        (ended, fetched) => {
+            let on_board = "what was measured is still on the board; run the same command again";
+            (ended.hint(again)?, fetched.hint(on_board)?)
+        }
+    };
+    let summary = summary.context("the board has measured nothing")?;
+    if ended == Ended::Interrupted {
+        let (rows, output) = (summary.rows, output.display());
+        return Err(anyhow::anyhow!("interrupted; `{output}` has {rows} rows")).hint(again);
+    }
+    for file in [MEASUREMENTS, PLAN] {
+        hinted(board.reach.remove(file))?;
+    }
+    Ok(summary)
+}
+
+/// Put the rows measured before on the board, unless it has them and perhaps more.
+fn bring_partial(
+    board: &OnBoard,
+    output: &Path,
+    plan: &[u8],
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    let here = read_partial(output)?;
+    let reach = &*board.reach;
+    let get = |file| {
+        let there = hinted(reach.exists(file))?;
+        if there { hinted(reach.get(file)).map(Some) } else { Ok(None) }
+    };
+    let there = get(MEASUREMENTS)?;
+    let goes_on = match (&here, &there) {
+        (_, None) => false,
+        (Some(here), Some(there)) => there.starts_with(here),
+        (None, Some(_)) => get(PLAN)?.as_deref() == Some(plan),
+    };
+    if goes_on {
+        out.note("going on with what an earlier run left on the board");
+        return Ok(());
+    }
+    if there.is_some() {
+        out.warn(format_args!(
+            "another run left measurements on the board; they are now {SET_ASIDE} in {}",
+            reach.place()
+        ));
+        hinted(reach.rename(MEASUREMENTS, SET_ASIDE))?;
+    }
+    match here {
+        None => Ok(()),
+        Some(here) => {
+            out.note(format_args!("going on with `{}`", output.display()));
+            hinted(deliver(reach, MEASUREMENTS, &here))
+                .context("could not send what was measured before")
+        }
+    }
+}
+
+/// The data set to go on with; `None` if there is none yet.
+fn read_partial(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
+    if path.extension().is_some_and(|ending| ending == "gz") {
+        bail!("`{}`: collecting appends, so the data set is not compressed", path.display());
+    }
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.with_context(|| format!("could not read `{}`", path.display()))?,
+    };
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let columns = text.lines().find(|line| !line.starts_with('#'));
+    let readable = Header::parse(text.lines()).is_ok() && text.starts_with('#');
+    if !readable || columns.is_some_and(|columns| columns != measurement::COLUMNS) {
+        let refused = Err(anyhow::anyhow!("`{}` is not a data set of ours", path.display()));
+        return refused.hint("name a new file, or one that `gemmtree collect` has begun");
+    }
+    Ok(Some(bytes))
+}
+
+/// Fetch what the board has measured, if anything, and count it.
+fn fetch(board: &OnBoard, output: &Path) -> anyhow::Result<Option<Summary>> {
+    if !hinted(board.reach.exists(MEASUREMENTS))? {
+        return Ok(None);
+    }
+    let bytes = hinted(board.reach.get(MEASUREMENTS))?;
+    file::write_atomically(output, &bytes)
+        .with_context(|| format!("could not write `{}`", output.display()))?;
+    Ok(Some(Summary::of(output, &String::from_utf8_lossy(&bytes))))
+}
+
+impl Summary {
+    fn of(data: &Path, text: &str) -> Self {
+        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let rows = lines.filter_map(|line| Row::parse(line.trim_end()).ok());
+        let mut by_status = BTreeMap::new();
+        for row in rows {
+            *by_status.entry(row.status.name()).or_insert(0) += 1;
+        }
+        Self { data: data.to_owned(), rows: by_status.values().sum(), by_status }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} rows in `{}`", self.rows, self.data.display())?;
+        let mut before = ": ";
+        for (status, count) in &self.by_status {
+            write!(f, "{before}{count} {status}")?;
+            before = ", ";
+        }
+        Ok(())
+    }
+}
