@@ -129,22 +129,36 @@ impl Problem {
         }
     }
 
+    /// The shortest buffers of A, B and C, in elements, that hold the problem.
+    ///
+    /// # Errors
+    /// [`ProblemError`]: no buffer holds it.
+    pub fn buffer_lengths(&self) -> Result<[u64; 3], ProblemError> {
+        let batch = u64::from(self.shape.batch);
+        let (of_a, of_b, of_c) = stored(self.class.transposes, self.shape);
+        let reads = self.alpha != 0.0 && self.shape.m > 0 && self.shape.n > 0;
+        let read = |matrix, operand, size| {
+            if reads { length(matrix, operand, size, batch) } else { Ok(0) }
+        };
+        let a = read('A', self.a, of_a)?;
+        let b = read('B', self.b, of_b)?;
+        Ok([a, b, length('C', self.c, of_c, batch)?])
+    }
+
     /// Check the problem against the lengths of its buffers, in elements.
     ///
     /// # Errors
     /// [`ProblemError`] names the matrix and both numbers.
     pub fn check(self, a: u64, b: u64, c: u64) -> Result<CheckedProblem, ProblemError> {
-        let batch = u64::from(self.shape.batch);
-        let sizes = stored(self.class.transposes, self.shape);
-        let (of_a, of_b, of_c) = sizes;
-        let reads = self.alpha != 0.0 && of_c.0 > 0 && of_c.1 > 0;
-        if reads {
-            check_operand('A', self.a, of_a, batch, a)?;
-            check_operand('B', self.b, of_b, batch, b)?;
+        let lengths = self.buffer_lengths()?.into_iter().zip([a, b, c]);
+        for (matrix, (need, have)) in ['A', 'B', 'C'].into_iter().zip(lengths) {
+            if need > have {
+                return Err(ProblemError::BufferTooSmall { matrix, need, have });
+            }
         }
-        check_operand('C', self.c, of_c, batch, c)?;
-        let need = span(self.c, of_c).ok_or(ProblemError::TooLarge { matrix: 'C' })?;
-        if batch > 1 && self.c.stride < need {
+        if outputs_overlap(self.c, self.shape) {
+            let (.., of_c) = stored(self.class.transposes, self.shape);
+            let need = span(self.c, of_c).ok_or(ProblemError::TooLarge { matrix: 'C' })?;
             return Err(ProblemError::OutputsOverlap { need, have: self.c.stride });
         }
         Ok(CheckedProblem(self))
@@ -161,9 +175,8 @@ impl CheckedProblem {
     /// Whether any element of C may change; without work nothing is launched.
     #[must_use]
     pub fn has_work(&self) -> bool {
-        let GemmShape { m, k, n, batch } = self.0.shape;
-        let nothing_added = k == 0 || self.0.alpha == 0.0;
-        m > 0 && n > 0 && batch > 0 && !(nothing_added && self.0.beta == 1.0)
+        let GemmShape { m, n, batch, .. } = self.0.shape;
+        m > 0 && n > 0 && batch > 0 && (self.effective_k() > 0 || self.0.beta != 1.0)
     }
 
     /// The k that a kernel is given: 0 where alpha is 0, so that A and B are not read.
@@ -189,15 +202,15 @@ fn span(operand: Operand, (rows, columns): (u64, u64)) -> Option<u64> {
     (rows - 1).checked_mul(operand.leading)?.checked_add(columns)
 }
 
-fn check_operand(
+/// Elements of the shortest buffer that holds the matrices of a batch.
+fn length(
     matrix: char,
     operand: Operand,
     size: (u64, u64),
     batch: u64,
-    have: u64,
-) -> Result<(), ProblemError> {
+) -> Result<u64, ProblemError> {
     if size.0 == 0 || size.1 == 0 || batch == 0 {
-        return Ok(());
+        return Ok(0);
     }
     if operand.leading < size.1 {
         let (need, have) = (size.1, operand.leading);
@@ -209,10 +222,184 @@ fn check_operand(
         return Err(too_large);
     }
     let last = (batch - 1).checked_mul(operand.stride).ok_or(too_large)?;
-    let need = last.checked_add(operand.offset).and_then(|sum| sum.checked_add(span));
-    let need = need.ok_or(too_large)?;
-    if need > have {
-        return Err(ProblemError::BufferTooSmall { matrix, need, have });
+    last.checked_add(operand.offset).and_then(|sum| sum.checked_add(span)).ok_or(too_large)
+}
+
+/// Whether two matrices of C share an element. They may lie side by side, each row of the buffer
+/// holding a row of every matrix. [`length`] has accepted C before.
+fn outputs_overlap(c: Operand, shape: GemmShape) -> bool {
+    let [m, n, batch] = [shape.m, shape.n, shape.batch].map(u64::from);
+    if m == 0 || n == 0 || batch < 2 {
+        return false;
     }
-    Ok(())
+    let span = (m - 1) * c.leading + n;
+    let side_by_side = c.stride >= n && (batch - 1) * c.stride + n <= c.leading;
+    if c.stride >= span || side_by_side {
+        return false;
+    }
+    // Only matrices that begin within the first one can meet it, and all pairs lie alike.
+    let begins = (1..batch).map(|matrix| matrix * c.stride);
+    begins.take_while(|begin| *begin < span).any(|begin| {
+        let (rows, columns) = (begin / c.leading, begin % c.leading);
+        columns < n || (rows + 1 < m && c.leading - columns < n)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use selector_core::ElementType;
+
+    use super::*;
+
+    fn packed(m: u32, k: u32, n: u32, batch: u32) -> Problem {
+        Problem::packed(ProblemClass::F32_NN, GemmShape::new(m, k, n, batch))
+    }
+
+    fn matrix_too_large(problem: Problem) -> char {
+        match problem.check(u64::MAX, u64::MAX, u64::MAX) {
+            Err(ProblemError::TooLarge { matrix }) => matrix,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn packed_buffers_are_just_long_enough_in_every_class() {
+        for class in ProblemClass::all() {
+            let problem = Problem::packed(class, GemmShape::new(3, 5, 7, 2));
+            assert_eq!(problem.buffer_lengths(), Ok([30, 70, 42]), "{class}");
+            assert!(problem.check(30, 70, 42).is_ok());
+            for (lengths, matrix, need) in
+                [((29, 70, 42), 'A', 30), ((30, 69, 42), 'B', 70), ((30, 70, 41), 'C', 42)]
+            {
+                let error = problem.check(lengths.0, lengths.1, lengths.2).unwrap_err();
+                assert_eq!(error, ProblemError::BufferTooSmall { matrix, need, have: need - 1 });
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_row_needs_no_padding_behind_it() {
+        let mut problem = packed(3, 5, 7, 2);
+        problem.c = Operand { offset: 4, leading: 10, stride: 40 };
+        assert_eq!(problem.buffer_lengths(), Ok([30, 70, 4 + 40 + 2 * 10 + 7]));
+    }
+
+    #[test]
+    fn a_leading_dimension_below_the_stored_columns_is_refused() {
+        for (transposes, matrix, columns) in
+            [(Transposes::Nn, 'A', 5), (Transposes::Tn, 'A', 3), (Transposes::Nt, 'B', 5)]
+        {
+            let class = ProblemClass::new(ElementType::F16, transposes);
+            let mut problem = Problem::packed(class, GemmShape::new(3, 5, 7, 1));
+            let operand = if matrix == 'A' { &mut problem.a } else { &mut problem.b };
+            operand.leading = columns - 1;
+            let error = problem.check(1000, 1000, 1000).unwrap_err();
+            let expected =
+                ProblemError::LeadingTooSmall { matrix, need: columns, have: columns - 1 };
+            assert_eq!(error, expected);
+        }
+    }
+
+    #[test]
+    fn a_matrix_beyond_32_bits_is_refused_before_any_launch() {
+        // Positions above 2^31 are fine: they are unsigned.
+        let tall = packed(12_347, 174_000, 1, 1);
+        assert!(tall.check(12_347 * 174_000, 174_000, 12_347).is_ok());
+        // The last row begins at 2^32.
+        let mut wide = packed(65_537, 1, 65_536, 1);
+        assert_eq!(matrix_too_large(wide), 'C');
+        wide.shape.m = 65_535;
+        assert!(wide.check(u64::MAX, u64::MAX, 65_535 * 65_536).is_ok());
+        // Where the batch begins takes 64 bits.
+        let mut batched = packed(1, 1, 1, 5);
+        batched.c.stride = 1 << 30;
+        assert_eq!(batched.buffer_lengths(), Ok([5, 5, (1 << 32) + 1]));
+        batched.c.stride = 1 << 62;
+        assert_eq!(matrix_too_large(batched), 'C');
+        let mut far = packed(1, 1, 1, 2);
+        far.b.offset = u64::MAX;
+        assert_eq!(matrix_too_large(far), 'B');
+        let mut loose = packed(3, 2, 2, 1);
+        loose.a.leading = u64::MAX;
+        assert_eq!(matrix_too_large(loose), 'A');
+    }
+
+    #[test]
+    fn outputs_that_overlap_are_refused_and_inputs_may() {
+        let mut problem = packed(1, 1, 1, 2);
+        problem.c.stride = 0;
+        let error = problem.check(2, 2, 1).unwrap_err();
+        assert_eq!(error, ProblemError::OutputsOverlap { need: 1, have: 0 });
+        let mut short = packed(4, 2, 6, 2);
+        short.c.stride = 4 * 6 - 1;
+        let error = short.check(16, 24, 100).unwrap_err();
+        assert_eq!(error, ProblemError::OutputsOverlap { need: 24, have: 23 });
+        short.shape.batch = 1;
+        assert!(short.check(16, 24, 100).is_ok());
+
+        let mut broadcast = packed(1, 40, 1, 261);
+        broadcast.a.stride = 0;
+        assert_eq!(broadcast.buffer_lengths(), Ok([40, 40 * 261, 261]));
+        assert!(broadcast.check(40, 40 * 261, 261).is_ok());
+    }
+
+    #[test]
+    fn outputs_overlap_exactly_where_two_share_an_element() {
+        for (m, n, batch) in [(1, 1, 3), (2, 3, 2), (3, 2, 4), (4, 1, 5)] {
+            for leading in n..n + 9 {
+                for stride in 0..4 * leading {
+                    let mut problem = packed(m as u32, 1, n as u32, batch as u32);
+                    problem.c = Operand { offset: 0, leading, stride };
+                    let mut written = vec![0; 1000];
+                    for matrix in 0..batch {
+                        for row in 0..m {
+                            for column in 0..n {
+                                written[(matrix * stride + row * leading + column) as usize] += 1;
+                            }
+                        }
+                    }
+                    let overlap = written.iter().any(|times| *times > 1);
+                    let refused = problem.check(u64::MAX, u64::MAX, 1000).is_err();
+                    assert_eq!(refused, overlap, "{m}x{n}x{batch}, {leading}, {stride}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn zero_sizes_need_no_buffers_and_have_no_work() {
+        for (m, k, n, batch) in [(0, 5, 7, 1), (3, 5, 0, 1), (3, 5, 7, 0)] {
+            let mut problem = packed(m, k, n, batch);
+            problem.c.leading = u64::MAX;
+            assert_eq!(problem.buffer_lengths(), Ok([0; 3]));
+            let checked = problem.check(0, 0, 0).unwrap();
+            assert!(!checked.has_work());
+        }
+        // Without products C is still scaled.
+        let checked = packed(3, 0, 7, 1).check(0, 0, 21).unwrap();
+        assert!(checked.has_work());
+        let kept = Problem { beta: 1.0, ..packed(3, 0, 7, 1) };
+        assert!(!kept.check(0, 0, 21).unwrap().has_work());
+    }
+
+    #[test]
+    fn with_alpha_0_neither_a_nor_b_is_asked_for() {
+        let problem = Problem { alpha: 0.0, beta: 2.0, ..packed(3, 5, 7, 2) };
+        let checked = problem.check(0, 0, 42).unwrap();
+        assert!(checked.has_work());
+        assert_eq!(checked.effective_k(), 0);
+        assert_eq!(Problem { alpha: 1.0, ..problem }.check(30, 70, 42).unwrap().effective_k(), 5);
+    }
+
+    #[test]
+    fn a_column_major_call_exchanges_the_transposes_too() {
+        let class = ProblemClass::new(ElementType::F32, Transposes::Nt);
+        // Column-major: A is 2x3 with leading dimension 2, B is stored 4x3 with leading dimension 4.
+        let mut call = Problem::packed(class, GemmShape::new(2, 3, 4, 1));
+        (call.a.leading, call.b.leading, call.c.leading) = (2, 4, 2);
+        let row_major = call.column_major();
+        assert_eq!(row_major.class.transposes, Transposes::Tn);
+        assert_eq!((row_major.a.leading, row_major.b.leading), (4, 2));
+        assert_eq!(row_major.buffer_lengths(), Ok([12, 6, 8]));
+    }
 }
