@@ -86,6 +86,16 @@ impl Device {
             (Some(platform), Some(name)) => Some(format!("{platform}/{name}")),
         }
     }
+
+    /// Whether these are the names of such a device, whatever the case.
+    #[must_use]
+    pub fn matches(&self, platform: &str, name: &str) -> bool {
+        let has = |whole: &str, part: &Option<Label>| {
+            let whole = whole.to_lowercase();
+            part.as_ref().is_none_or(|part| whole.contains(&part.to_string().to_lowercase()))
+        };
+        has(platform, &self.platform) && has(name, &self.name)
+    }
 }
 
 /// Limits that rule configurations out before they are sent; what is absent rules nothing out.
@@ -274,6 +284,17 @@ mod tests {
         assert_eq!(both.device.text().as_deref(), Some("ARM/G610"));
         assert_eq!((board.tier.number(), board.target), (2, None));
         assert!(matches!(board.reach, ReachBy::Ssh { port: None, .. }));
+    }
+
+    #[test]
+    fn a_device_is_recognised_by_parts_of_its_names() {
+        let hikey = find("hikey960").unwrap().device;
+        assert!(hikey.matches("ARM Platform", "mali-G71 r0p0"));
+        assert!(!hikey.matches("ARM Platform", "Mali-T860"));
+        let pocl = find("pocl-cpu").unwrap().device;
+        assert!(pocl.matches("Portable Computing Language", "pthread-znver3"));
+        assert!(!pocl.matches("NVIDIA CUDA", "pthread-znver3"));
+        assert!(Device::default().matches("", ""));
     }
 
     #[test]

@@ -133,8 +133,12 @@ impl Stream<'_> {
     }
 
     fn progress(&mut self, done: u64, total: u64) {
-        let bar = self.bar.get_or_insert_with(|| self.out.progress(total, self.verb));
-        bar.set(done);
+        if let Some(bar) = &self.bar {
+            return bar.set(done);
+        }
+        let bar = self.out.progress(total, self.verb);
+        bar.begin_at(done);
+        self.bar = Some(bar);
     }
 }
 

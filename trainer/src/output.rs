@@ -135,6 +135,12 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
+    /// `done` of all steps were behind us before we began: the ETA does not count them.
+    pub(crate) fn begin_at(&self, done: u64) {
+        self.bar.set_position(done);
+        self.bar.reset_eta();
+    }
+
     /// `done` of all steps are behind us.
     pub(crate) fn set(&self, done: u64) {
         self.bar.set_position(done);

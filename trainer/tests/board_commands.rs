@@ -203,6 +203,11 @@ fn flash_refuses_damaged_and_foreign_bundles() {
     assert!(message.contains("this is a model, not a bundle"), "{message}");
     let message = fails(&mut flash(&bundle(None, 0.5)), 1);
     assert!(message.contains("not measured with these sources"), "{message}");
+    let other = desk.text("desk.toml").replace("name = \"fake\"", "name = \"Mali\"");
+    fs::write(desk.path("other.toml"), other).unwrap();
+    let mut to_other = desk.command("flash ./other.toml model.gtb --allow-foreign-space");
+    let message = fails(&mut to_other, 1);
+    assert!(message.contains("made for `fake`; board `other` has `Mali`"), "{message}");
     assert!(!desk.path("board").exists());
     succeeds(flash(&bundle(None, 0.5)).arg("--allow-foreign-space"));
     assert!(desk.path("board/current.gtb").exists());

@@ -67,11 +67,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         out.note(format_args!("{ruled_out} configurations are beyond the board's limits"));
     }
     let total = shapes.len() * configurations.len() * args.class.len();
+    let classes: Vec<_> = args.class.iter().map(ToString::to_string).collect();
     out.note(format_args!(
-        "{total} measurements: {} shapes, {} configurations, {} classes",
+        "{total} measurements: {} shapes × {} configurations × {}",
         shapes.len(),
         configurations.len(),
-        args.class.len()
+        classes.join("+")
     ));
     if total > args.most {
         let refused = Err(anyhow::anyhow!("{total} measurements are more than {}", args.most));

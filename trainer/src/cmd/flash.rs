@@ -5,7 +5,7 @@ use std::{fmt, fs};
 
 use anyhow::{Context, bail};
 use boards::CURRENT;
-use kernels::bundle::Bundle;
+use kernels::bundle::{Bundle, DriverKey};
 use selector_core::{Model, Score};
 use serde::Serialize;
 
@@ -33,8 +33,25 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         .with_context(|| format!("`{}` cannot be flashed", args.bundle.display()))?;
     check_space(&bundle.model, bundle.key.space, args.allow_foreign_space, out)?;
     let board = OnBoard::open(&args.board, &ReachArgs::default())?;
+    check_device(&board, &bundle.key)?;
     let flashed = flash(&board, &bytes)?;
     out.result(&flashed)
+}
+
+/// Whether the driver that made a bundle can be the board's. The board itself knows in full, and
+/// refuses another driver's binaries; this catches the wrong board before anything is sent.
+fn check_device(board: &OnBoard, key: &DriverKey) -> anyhow::Result<()> {
+    let board = &board.board;
+    match board.device.text() {
+        Some(wanted) if !board.device.matches(&key.platform, &key.device) => {
+            let (made_for, id) = (&key.device, &board.id);
+            let refused = Err(anyhow::anyhow!(
+                "the bundle was made for `{made_for}`; board `{id}` has `{wanted}`"
+            ));
+            refused.hint(format!("make one there: gemmtree compile {id} MODEL -o BUNDLE"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether a model was measured with the sources that are compiled for it.
