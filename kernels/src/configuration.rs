@@ -83,7 +83,12 @@ impl Configuration {
     pub fn packed(&self) -> PackedConfig {
         PackedConfig {
             family: families::number_of(self.family),
-            parameters: self.parameters.iter().copied().take(selector_core::MAX_PARAMETERS).collect(),
+            parameters: self
+                .parameters
+                .iter()
+                .copied()
+                .take(selector_core::MAX_PARAMETERS)
+                .collect(),
         }
     }
 
@@ -111,6 +116,12 @@ impl Configuration {
     #[must_use]
     pub fn launches(&self, problem: &CheckedProblem) -> Vec<Launch> {
         self.family.launches(&self.parameters, problem)
+    }
+
+    /// Work-items of a work-group.
+    #[must_use]
+    pub fn work_group(&self) -> u64 {
+        self.family.work_group(&self.parameters).iter().product()
     }
 
     /// Whether a device with these limits can run the kernel.
@@ -149,11 +160,10 @@ impl FromStr for Configuration {
 
     fn from_str(text: &str) -> Result<Self, ConfigurationError> {
         let (name, parameters) = text.split_once(':').unwrap_or((text, ""));
-        let family =
-            families::by_name(name).ok_or_else(|| ConfigurationError::UnknownFamily {
-                name: name.to_owned(),
-                known: families::names(),
-            })?;
+        let family = families::by_name(name).ok_or_else(|| ConfigurationError::UnknownFamily {
+            name: name.to_owned(),
+            known: families::names(),
+        })?;
         family
             .parse(parameters)
             .filter(|values| family.allows(values))

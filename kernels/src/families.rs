@@ -38,11 +38,16 @@ pub trait Family: Send + Sync {
     /// Launches that together cover C.
     fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Vec<Launch>;
 
+    /// Work-items of a work-group along columns, rows and batch.
+    fn work_group(&self, parameters: &[u16]) -> [u64; 3];
+
     /// Whether a device with these limits can run the kernel.
     ///
     /// # Errors
     /// [`Misfit`] names the limit.
-    fn fits(&self, parameters: &[u16], limits: &Limits) -> Result<(), Misfit>;
+    fn fits(&self, parameters: &[u16], limits: &Limits) -> Result<(), Misfit> {
+        limits.check_work_group(self.work_group(parameters))
+    }
 }
 
 /// Every family, by its number in models. Append only.

@@ -9,8 +9,7 @@ use std::str::FromStr;
 use selector_core::{GemmShape, ProblemClass};
 
 /// The columns of a data set that a board writes, in order.
-pub const COLUMNS: &str =
-    "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns";
+pub const COLUMNS: &str = "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns";
 
 /// How a measurement ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]

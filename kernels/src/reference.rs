@@ -241,19 +241,48 @@ impl Cell {
     }
 }
 
-/// `length` values in [-1, 1), the same for the same seed on every machine.
-#[must_use]
-pub fn values(length: usize, seed: u64) -> Vec<f32> {
-    let mut state = seed;
-    let mut next = || {
-        // SplitMix64 (Steele, Lea and Flood, 2014).
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = state;
+/// A sequence of numbers that is the same for the same seed on every machine: SplitMix64 (Steele,
+/// Lea and Flood, 2014).
+#[derive(Clone, Debug)]
+pub struct Sequence(u64);
+
+impl Sequence {
+    /// The sequence of `seed`.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next number.
+    pub const fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^ (mixed >> 31)
-    };
-    (0..length).map(|_| (next() >> 40) as f32 / (1u32 << 23) as f32 - 1.0).collect()
+    }
+
+    /// The next number below `limit`; 0 if the limit is 0.
+    pub const fn below(&mut self, limit: u64) -> u64 {
+        let wide = self.draw() as u128 * limit as u128;
+        (wide >> 64) as u64
+    }
+
+    /// One of `values`.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn one_of<T: Copy>(&mut self, values: &[T]) -> T {
+        values[self.below(values.len() as u64) as usize]
+    }
+}
+
+/// `length` values in [-1, 1), the same for the same seed on every machine.
+#[must_use]
+pub fn values(length: usize, seed: u64) -> Vec<f32> {
+    let mut sequence = Sequence::new(seed);
+    let scale = (1u32 << 23) as f32;
+    (0..length).map(|_| (sequence.draw() >> 40) as f32 / scale - 1.0).collect()
 }
 
 #[cfg(test)]
@@ -342,8 +371,7 @@ mod tests {
         // What accumulating in half precision stalls at.
         assert!(expectation.check(&[f16::from_f32(2048.0)]).is_err());
         // 256 · 256 overflows to infinity, and must not be garbage.
-        let checked =
-            Problem::packed(class, GemmShape::new(1, 1, 1, 1)).check(1, 1, 1).unwrap();
+        let checked = Problem::packed(class, GemmShape::new(1, 1, 1, 1)).check(1, 1, 1).unwrap();
         let large = [f16::from_f32(256.0)];
         let mut expectation = Expectation::new(&before);
         expectation.add(&checked, &large, &large);

@@ -4,23 +4,13 @@
 use selector_core::ProblemClass;
 
 use super::{Family, class_options};
-use crate::{CheckedProblem, Launch, Limits, Misfit, Program};
+use crate::{CheckedProblem, Launch, Program};
 
 const TILES: [u16; 4] = [1, 2, 4, 8];
 
 /// Work-groups along rows and columns.
-const WORK_GROUPS: [(u16, u16); 10] = [
-    (1, 64),
-    (1, 128),
-    (8, 8),
-    (8, 16),
-    (8, 32),
-    (16, 8),
-    (16, 16),
-    (32, 8),
-    (64, 1),
-    (128, 1),
-];
+const WORK_GROUPS: [(u16, u16); 10] =
+    [(1, 64), (1, 128), (8, 8), (8, 16), (8, 32), (16, 8), (16, 16), (32, 8), (64, 1), (128, 1)];
 
 /// Parameters: row, accumulator and column tile; work-group along rows and columns.
 pub(super) struct Tile;
@@ -28,11 +18,6 @@ pub(super) struct Tile;
 fn parts(parameters: &[u16]) -> [u16; 5] {
     // `allows` was asked before; anything else would be a 1×1×1 tile.
     parameters.try_into().unwrap_or([1; 5])
-}
-
-fn local(parameters: &[u16]) -> [u64; 3] {
-    let [_, _, _, row, column] = parts(parameters);
-    [u64::from(column), u64::from(row), 1]
 }
 
 impl Family for Tile {
@@ -99,10 +84,11 @@ impl Family for Tile {
         let shape = problem.problem().shape;
         let tiles = |size: u32, tile: u16| u64::from(size).div_ceil(u64::from(tile));
         let items = [tiles(shape.n, c), tiles(shape.m, r), u64::from(shape.batch)];
-        Launch::cover(items, local(parameters))
+        Launch::cover(items, self.work_group(parameters))
     }
 
-    fn fits(&self, parameters: &[u16], limits: &Limits) -> Result<(), Misfit> {
-        limits.check_work_group(local(parameters))
+    fn work_group(&self, parameters: &[u16]) -> [u64; 3] {
+        let [_, _, _, row, column] = parts(parameters);
+        [u64::from(column), u64::from(row), 1]
     }
 }

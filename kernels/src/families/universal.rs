@@ -52,7 +52,14 @@ impl Family for Universal {
     fn launches(&self, _parameters: &[u16], problem: &CheckedProblem) -> Vec<Launch> {
         let shape = problem.problem().shape;
         let blocks = |size: u32| u64::from(size).div_ceil(BLOCK);
-        Launch::cover([blocks(shape.n), blocks(shape.m), u64::from(shape.batch)], [1, 1, 1])
+        Launch::cover(
+            [blocks(shape.n), blocks(shape.m), u64::from(shape.batch)],
+            self.work_group(&[]),
+        )
+    }
+
+    fn work_group(&self, _parameters: &[u16]) -> [u64; 3] {
+        [1, 1, 1]
     }
 
     fn fits(&self, _parameters: &[u16], _limits: &Limits) -> Result<(), Misfit> {

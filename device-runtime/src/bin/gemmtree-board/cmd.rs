@@ -1,0 +1,54 @@
+//! The commands. To add one: write `cmd/<verb>.rs`, then name it here.
+
+mod bench;
+mod check;
+mod collect;
+mod compile;
+mod devices;
+mod file;
+mod run;
+mod worker;
+
+use device_runtime::OpenCl;
+
+use crate::output::Output;
+
+/// What to do.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    Bench(bench::Args),
+    Check(check::Args),
+    Collect(collect::Args),
+    Compile(compile::Args),
+    Devices(devices::Args),
+    Run(run::Args),
+    #[command(hide = true)]
+    Worker(worker::Args),
+}
+
+/// Do it.
+pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
+    match command {
+        Command::Bench(args) => bench::run(args, out),
+        Command::Check(args) => check::run(args, out),
+        Command::Collect(args) => collect::run(args, out),
+        Command::Compile(args) => compile::run(args, out),
+        Command::Devices(args) => devices::run(args, out),
+        Command::Run(args) => run::run(args, out),
+        Command::Worker(args) => worker::run(args),
+    }
+}
+
+/// The choice of a device.
+#[derive(clap::Args)]
+pub(crate) struct DeviceArgs {
+    /// The OpenCL device: its number P:D, or a part of its name or its platform's
+    #[arg(long, value_name = "TEXT")]
+    device: Option<String>,
+}
+
+impl DeviceArgs {
+    fn open(&self) -> anyhow::Result<OpenCl> {
+        Ok(OpenCl::open(self.device.as_deref())?)
+    }
+}

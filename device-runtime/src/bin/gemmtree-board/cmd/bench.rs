@@ -1,0 +1,101 @@
+//! `gemmtree-board bench`: what a call costs beside what it computes.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use device_runtime::overhead::{Overhead, Quantiles};
+use kernels::Problem;
+use selector_core::{GemmShape, ProblemClass};
+use serde::Serialize;
+
+use super::run::{buffers, inputs};
+use super::{DeviceArgs, file};
+use crate::output::Output;
+
+/// Measure the parts of a call: select, set arguments, enqueue, and the device
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  gemmtree-board bench --bundle current.gtb")]
+pub(crate) struct Args {
+    /// The bundle
+    #[arg(long, value_name = "FILE")]
+    bundle: PathBuf,
+    /// Sizes to measure
+    #[arg(
+        long, value_name = "MxKxN[xBATCH]", num_args = 1..,
+        default_values = ["16x16x16", "64x64x64", "128x128x128", "256x256x256", "512x512x512"]
+    )]
+    shapes: Vec<GemmShape>,
+    /// Calls for each
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    calls: u32,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let bytes = file::read(&args.bundle)?;
+    let bundle = file::parse(&args.bundle, &bytes)?;
+    let mut runtime = file::load(&args.bundle, args.device.open()?, &bundle)?;
+    for shape in &args.shapes {
+        let problem = Problem::packed(ProblemClass::F32_NN, *shape);
+        let (a, b, c) = inputs(&problem)?;
+        let memory = buffers(runtime.device(), [&a, &b, &c])?;
+        let overhead = Overhead::measure(&mut runtime, problem, memory.each_ref(), args.calls)?;
+        let leaf = runtime.leaf(&problem);
+        let usable = runtime.usable(problem.class).unwrap_or(selector_core::KernelMask::NONE);
+        let id = leaf.best_of(usable);
+        let name = runtime.configurations()[usize::from(id.0)].to_string();
+        out.result(&Line::new(*shape, name, &overhead))?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Line {
+    shape: String,
+    configuration: String,
+    calls: u32,
+    select: Quantiles,
+    arguments: Quantiles,
+    enqueue: Quantiles,
+    device: Quantiles,
+    first_call_ns: u64,
+    host_share: f64,
+}
+
+impl Line {
+    fn new(shape: GemmShape, configuration: String, overhead: &Overhead) -> Self {
+        let &Overhead { calls, select, arguments, enqueue, device, first_call_ns } = overhead;
+        let host_share = overhead.host_share();
+        Self {
+            shape: shape.to_string(),
+            configuration,
+            calls,
+            select,
+            arguments,
+            enqueue,
+            device,
+            first_call_ns,
+            host_share,
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let part = |one: Quantiles| {
+            format!("{:.2} ({:.2})", one.median_ns as f64 / 1e3, one.p99_ns as f64 / 1e3)
+        };
+        write!(
+            f,
+            "{:<14} {:<20} select {}  arguments {}  enqueue {}  device {} µs, median (99 %); host {:.1} %",
+            self.shape,
+            self.configuration,
+            part(self.select),
+            part(self.arguments),
+            part(self.enqueue),
+            part(self.device),
+            100.0 * self.host_share,
+        )
+    }
+}

@@ -1,0 +1,175 @@
+//! `gemmtree-board check`: kernels against the reference.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use device_runtime::check::{KernelReport, SourceUnit, check_bundle, check_sources};
+use serde::Serialize;
+
+use super::{DeviceArgs, file};
+use crate::output::Output;
+
+/// Compare kernels with the reference: a bundle's from their binaries, or all from source
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
+    gemmtree-board check --sources --seconds 120 --seed 1")]
+pub(crate) struct Args {
+    /// Check this bundle, loaded from its binaries only
+    #[arg(long, value_name = "FILE", required_unless_present = "sources")]
+    bundle: Option<PathBuf>,
+    /// Check the whole kernel space, built from source
+    #[arg(long, conflicts_with = "bundle")]
+    sources: bool,
+    /// With --sources: stop after this long
+    #[arg(long, value_name = "SECONDS", requires = "sources", conflicts_with = "all")]
+    seconds: Option<u64>,
+    /// With --sources: everything, in order
+    #[arg(long, requires = "sources")]
+    all: bool,
+    /// Decides the order of programs, and the problems of a bundle's kernels
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    match &args.bundle {
+        Some(path) => of_bundle(args, path, out),
+        None => of_sources(args, out),
+    }
+}
+
+fn of_bundle(args: &Args, path: &PathBuf, out: &Output) -> anyhow::Result<()> {
+    let bytes = file::read(path)?;
+    let bundle = file::parse(path, &bytes)?;
+    let mut runtime = file::load(path, args.device.open()?, &bundle)?;
+    let (mut kernels, mut wrong) = (0, 0);
+    let mut printed = Ok(());
+    check_bundle(&mut runtime, args.seed, |report| {
+        kernels += 1;
+        wrong += usize::from(report.outcome.is_err());
+        if printed.is_ok() {
+            printed = out.result(&Line::new(report));
+        }
+    })?;
+    printed?;
+    out.result(&Done { event: "done", kernels, wrong })?;
+    if wrong > 0 {
+        bail!("{wrong} of {kernels} kernels are wrong");
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Line {
+    kernel: u8,
+    configuration: String,
+    class: String,
+    problems: usize,
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error_share_of_bound: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wrong: Option<String>,
+}
+
+impl Line {
+    fn new(report: KernelReport) -> Self {
+        let KernelReport { id, configuration, class, problems, outcome } = report;
+        let status = match &outcome {
+            Ok(_) if problems == 0 => "cannot_run_here",
+            Ok(_) => "ok",
+            Err(_) => "wrong",
+        };
+        Self {
+            kernel: id.0,
+            configuration,
+            class: class.to_string(),
+            problems,
+            status,
+            error_share_of_bound: outcome.as_ref().ok().copied(),
+            wrong: outcome.err().map(|wrong| wrong.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kernel, configuration, class, problems, status, .. } = self;
+        write!(f, "{kernel:>3}  {configuration:<22} {class}  {problems:>4} problems  {status}")?;
+        if let Some(share) = self.error_share_of_bound {
+            write!(f, "  error {:.0} % of its bound", 100.0 * share)?;
+        }
+        self.wrong.iter().try_for_each(|wrong| write!(f, "\n     {wrong}"))
+    }
+}
+
+#[derive(Serialize)]
+struct Done {
+    event: &'static str,
+    kernels: usize,
+    wrong: usize,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} kernels checked, {} wrong", self.kernels, self.wrong)
+    }
+}
+
+fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let device = args.device.open()?;
+    let units = SourceUnit::all((!args.all).then_some(args.seed));
+    let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let mut done =
+        SourcesDone { event: "done", of_programs: units.len(), ..SourcesDone::default() };
+    for unit in &units {
+        if end.is_some_and(|end| Instant::now() >= end) {
+            break;
+        }
+        let report = check_sources(&device, unit)?;
+        done.programs += 1;
+        done.configurations += report.configurations;
+        done.ruled_out += report.ruled_out;
+        done.problems += report.problems;
+        done.worst_share_of_bound = done.worst_share_of_bound.max(report.worst);
+        done.wrong += report.wrong.len();
+        for wrong in &report.wrong {
+            out.note(format_args!("wrong: {wrong}"));
+        }
+        out.progress(done.programs, units.len(), &report.program);
+    }
+    out.result(&done)?;
+    if done.wrong > 0 {
+        bail!("{} configurations are wrong", done.wrong);
+    }
+    Ok(())
+}
+
+#[derive(Default, Serialize)]
+struct SourcesDone {
+    event: &'static str,
+    programs: usize,
+    of_programs: usize,
+    configurations: usize,
+    ruled_out: usize,
+    problems: usize,
+    wrong: usize,
+    worst_share_of_bound: f64,
+}
+
+impl fmt::Display for SourcesDone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { programs, of_programs, configurations, ruled_out, problems, wrong, .. } = self;
+        write!(
+            f,
+            "{programs} of {of_programs} programs, {configurations} configurations \
+             ({ruled_out} more beyond the device's limits), {problems} problems: {wrong} wrong, \
+             largest error {:.0} % of its bound",
+            100.0 * self.worst_share_of_bound
+        )
+    }
+}

@@ -1,0 +1,114 @@
+//! `gemmtree-board collect`: measure a plan into a data set.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use std::{env, fmt, fs};
+
+use anyhow::Context;
+use device_runtime::collect::{Child, Journal, Tally, collect};
+use device_runtime::{Device, DeviceInfo};
+use kernels::measurement::Header;
+use kernels::{plan, space};
+use serde::Serialize;
+
+use super::DeviceArgs;
+use crate::output::Output;
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// Measure a plan into a data set, or go on with one that was begun
+#[derive(clap::Args)]
+#[command(
+    after_help = "Example:\n  gemmtree-board collect --plan plan.csv --output measurements.csv"
+)]
+pub(crate) struct Args {
+    /// What to measure: CSV with columns m,k,n,batch,class,configuration,repetitions
+    #[arg(long, value_name = "FILE")]
+    plan: PathBuf,
+    /// The data set to write, or to go on with
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Give a measurement up after this long
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
+    timeout: u64,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let path = args.plan.display();
+    let file = fs::File::open(&args.plan).with_context(|| format!("could not read `{path}`"))?;
+    let plan = plan::read(file).with_context(|| format!("`{path}` cannot be used"))?;
+    let device = args.device.open()?;
+    let header = header(device.info());
+    // The worker has the device to itself.
+    drop(device);
+    let mut journal = Journal::open(&args.output, &header)?;
+    ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
+        .context("could not handle signals")?;
+    let program = env::current_exe().context("could not find this program")?;
+    let timeout = Duration::from_secs(args.timeout);
+    let notes = std::sync::mpsc::channel();
+    let sender = notes.0;
+    let mut worker = Child::new(program, arguments(args), timeout, &STOP, move |note| {
+        // The receiver lives as long as the worker.
+        let _ = sender.send(note);
+    });
+    let tally = collect(&plan, &mut journal, &mut worker, |tally| {
+        for note in notes.1.try_iter() {
+            out.note(note);
+        }
+        out.progress(tally.done, tally.total, "measuring");
+    })?;
+    out.result(&Done { event: "done", tally: tally.into(), output: &args.output })
+}
+
+fn arguments(args: &Args) -> Vec<OsString> {
+    let device = args.device.device.iter().flat_map(|device| ["--device", device]);
+    ["worker"].into_iter().chain(device).map(OsString::from).collect()
+}
+
+fn header(info: &DeviceInfo) -> Header {
+    Header {
+        device: info.name.clone(),
+        driver: info.driver.clone(),
+        platform: info.platform.clone(),
+        space: Some(space::hash()),
+        clock_resolution_ns: Some(info.clock_resolution_ns),
+        date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        tool: concat!("gemmtree-board ", env!("CARGO_PKG_VERSION")).to_owned(),
+    }
+}
+
+#[derive(Serialize)]
+struct Done<'a> {
+    event: &'static str,
+    #[serde(flatten)]
+    tally: Counts,
+    output: &'a PathBuf,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    rows: usize,
+    reused: usize,
+    failed: usize,
+    throttled: usize,
+}
+
+impl From<Tally> for Counts {
+    fn from(tally: Tally) -> Self {
+        let Tally { done, reused, failed, throttled, .. } = tally;
+        Self { rows: done, reused, failed, throttled }
+    }
+}
+
+impl fmt::Display for Done<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts { rows, reused, failed, throttled } = self.tally;
+        write!(f, "{rows} rows in `{}`: {reused} there before", self.output.display())?;
+        write!(f, ", {failed} failed, {throttled} throttled")
+    }
+}

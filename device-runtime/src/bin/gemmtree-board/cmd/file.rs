@@ -1,0 +1,41 @@
+//! Files: read whole with a name in the error, replaced atomically.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context;
+use device_runtime::{OpenCl, Runtime};
+use kernels::bundle::Bundle;
+
+pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    fs::read(path).with_context(|| format!("could not read `{}`", path.display()))
+}
+
+/// Write beside the old file, sync, rename: a reader sees the old file or the new one.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let failed = || format!("could not write `{}`", path.display());
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(failed)?;
+    file.write_all(bytes).with_context(failed)?;
+    file.as_file().sync_all().with_context(failed)?;
+    file.persist(path).with_context(failed)?;
+    Ok(())
+}
+
+/// Check a bundle's bytes, read from `path`.
+pub(super) fn parse<'a>(path: &Path, bytes: &'a [u8]) -> anyhow::Result<Bundle<'a>> {
+    Bundle::parse(bytes).with_context(|| format!("`{}` cannot be used", path.display()))
+}
+
+/// Load a bundle on a device, from binaries only.
+pub(super) fn load<'a>(
+    path: &Path,
+    device: OpenCl,
+    bundle: &Bundle<'a>,
+) -> anyhow::Result<Runtime<'a, OpenCl>> {
+    Runtime::load(device, bundle).with_context(|| format!("could not load `{}`", path.display()))
+}

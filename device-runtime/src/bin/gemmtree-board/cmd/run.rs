@@ -1,0 +1,143 @@
+//! `gemmtree-board run`: one multiplication through the selector, checked.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use device_runtime::{Device, HostTimes, OpenCl, Runtime};
+use kernels::Problem;
+use kernels::reference::{Expectation, values};
+use selector_core::{ElementType, GemmShape, ProblemClass};
+use serde::Serialize;
+
+use super::{DeviceArgs, file};
+use crate::output::Output;
+
+/// Above this many operations the reference would take too long.
+const CHECKED_FLOP: f64 = 4e8;
+
+/// Multiply once, with the kernel that the model chooses
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  gemmtree-board run --bundle current.gtb --shape 784x1152x256")]
+pub(crate) struct Args {
+    /// The bundle
+    #[arg(long, value_name = "FILE")]
+    bundle: PathBuf,
+    /// Sizes of the multiplication
+    #[arg(long, value_name = "MxKxN[xBATCH]")]
+    shape: GemmShape,
+    /// Element type and transposes
+    #[arg(long, default_value_t = ProblemClass::F32_NN)]
+    class: ProblemClass,
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let bytes = file::read(&args.bundle)?;
+    let bundle = file::parse(&args.bundle, &bytes)?;
+    let mut runtime = file::load(&args.bundle, args.device.open()?, &bundle)?;
+    if args.class.element != ElementType::F32 {
+        bail!("only f32 can be run from here; `check` covers the other types");
+    }
+    let problem = Problem::packed(args.class, args.shape);
+    let (a, b, before) = inputs(&problem)?;
+    let [buffer_a, buffer_b, buffer_c] = buffers(runtime.device(), [&a, &b, &before])?;
+    // The first call pays for what the driver does late.
+    runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
+    let call = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
+    runtime.device().finish()?;
+    let checked = check(&runtime, problem, [&a, &b, &before], &buffer_c)?;
+    out.result(&Done {
+        event: "done",
+        shape: args.shape.to_string(),
+        class: args.class.to_string(),
+        kernel: call.kernel.map(|id| id.0),
+        configuration: call
+            .kernel
+            .map(|id| runtime.configurations()[usize::from(id.0)].to_string()),
+        device_ns: runtime.nanoseconds(&call)?,
+        host_ns: host_ns(call.host),
+        gflops: args.shape.flop() / (runtime.nanoseconds(&call)?.max(1) as f64),
+        checked,
+    })
+}
+
+fn host_ns(host: HostTimes) -> u64 {
+    (host.select + host.arguments + host.enqueue).as_nanos() as u64
+}
+
+type Matrices = (Vec<f32>, Vec<f32>, Vec<f32>);
+
+/// Seeded A and B, and a C of NaN, which must vanish.
+pub(super) fn inputs(problem: &Problem) -> anyhow::Result<Matrices> {
+    let batch = u64::from(problem.shape.batch);
+    let length = |stride: u64| {
+        let elements = stride.checked_mul(batch).filter(|elements| *elements < 1 << 32);
+        elements.map(|elements| elements as usize).context("the matrices are too large")
+    };
+    let (a, b) = (length(problem.a.stride)?, length(problem.b.stride)?);
+    Ok((values(a, 1), values(b, 2), vec![f32::NAN; length(problem.c.stride)?]))
+}
+
+pub(super) fn buffers<const N: usize>(
+    device: &OpenCl,
+    matrices: [&Vec<f32>; N],
+) -> anyhow::Result<[<OpenCl as Device>::Buffer; N]> {
+    let mut buffers = Vec::new();
+    for matrix in matrices {
+        let mut buffer = device.allocate(4 * matrix.len() as u64)?;
+        device.write(&mut buffer, bytemuck::cast_slice(matrix))?;
+        buffers.push(buffer);
+    }
+    buffers.try_into().ok().context("as many buffers as matrices")
+}
+
+/// Compare with the reference, unless that would take too long.
+fn check(
+    runtime: &Runtime<'_, OpenCl>,
+    problem: Problem,
+    [a, b, before]: [&[f32]; 3],
+    c: &<OpenCl as Device>::Buffer,
+) -> anyhow::Result<bool> {
+    if problem.shape.flop() > CHECKED_FLOP {
+        return Ok(false);
+    }
+    let mut after = before.to_vec();
+    runtime.device().read(c, bytemuck::cast_slice_mut(&mut after))?;
+    let checked = problem.check(a.len() as u64, b.len() as u64, before.len() as u64)?;
+    let mut expectation = Expectation::new(before);
+    expectation.add(&checked, a, b);
+    expectation.check(&after).context("the result is wrong")?;
+    Ok(true)
+}
+
+#[derive(Serialize)]
+struct Done {
+    event: &'static str,
+    shape: String,
+    class: String,
+    kernel: Option<u8>,
+    configuration: Option<String>,
+    device_ns: u64,
+    host_ns: u64,
+    gflops: f64,
+    checked: bool,
+}
+
+impl fmt::Display for Done {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.configuration.as_deref().unwrap_or("nothing to do");
+        let verdict = if self.checked { "right" } else { "too large to check" };
+        write!(
+            f,
+            "{} {}: kernel {} ({name}), {:.1} µs on the device ({:.1} GFLOP/s), {:.1} µs on the host, {verdict}",
+            self.shape,
+            self.class,
+            self.kernel.unwrap_or(0),
+            self.device_ns as f64 / 1e3,
+            self.gflops,
+            self.host_ns as f64 / 1e3,
+        )
+    }
+}

@@ -1,0 +1,54 @@
+//! `gemmtree-board worker`: measures rows for `collect`, which may kill it at any time.
+
+use std::cell::RefCell;
+use std::io::{self, BufRead, Write};
+
+use anyhow::{Context, bail};
+use device_runtime::collect::{Event, Request};
+use device_runtime::measure::{Measurer, Phase};
+
+use super::DeviceArgs;
+
+/// Measure the rows asked for on stdin
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    device: DeviceArgs,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    // A signal to the whole group is for `collect` to answer.
+    ctrlc::set_handler(|| {}).context("could not handle signals")?;
+    let mut measurer = Measurer::new(args.device.open()?);
+    let failed = RefCell::new(None);
+    let send = |event: Event| {
+        if let Err(error) = say(&event) {
+            failed.replace(Some(error));
+        }
+    };
+    for line in io::stdin().lock().lines() {
+        let line = line.context("could not read a request")?;
+        let request: Option<Request> = serde_json::from_str(&line).ok();
+        let Some(row) = request.and_then(|request| request.row()) else {
+            bail!("`{line}` is not a request");
+        };
+        let phase = |phase| {
+            send(match phase {
+                Phase::Build => Event::Build,
+                Phase::Launch => Event::Launch,
+            });
+        };
+        let row = measurer.measure(&row, phase, |note| send(Event::Note(note)));
+        send(Event::Row(row.line().trim_end().to_owned()));
+        if let Some(error) = failed.take() {
+            return Err(error);
+        }
+    }
+    Ok(())
+}
+
+fn say(event: &Event) -> anyhow::Result<()> {
+    let line = serde_json::to_string(event)?;
+    let mut stdout = io::stdout().lock();
+    writeln!(stdout, "{line}").and_then(|()| stdout.flush()).context("could not answer")
+}

@@ -1,0 +1,65 @@
+//! `gemmtree-board`: measure, compile, check and run, on the device.
+
+mod cmd;
+mod output;
+
+use std::process::ExitCode;
+use std::sync::OnceLock;
+
+use clap::Parser;
+
+use crate::output::Output;
+
+/// Measure and run GEMM kernels on this machine's OpenCL device.
+#[derive(Parser)]
+#[command(
+    name = "gemmtree-board",
+    version = version(),
+    after_help = "Example:\n  gemmtree-board devices\n  gemmtree-board check --bundle current.gtb"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: cmd::Command,
+    /// Print results and progress as JSON, one object a line; the default when stdout is no terminal
+    #[arg(long, global = true)]
+    json: bool,
+    /// Print results as text even when stdout is no terminal
+    #[arg(long, global = true, conflicts_with = "json")]
+    text: bool,
+    /// Say nothing on stderr but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+}
+
+fn version() -> &'static str {
+    static TEXT: OnceLock<String> = OnceLock::new();
+    TEXT.get_or_init(describe)
+}
+
+fn describe() -> String {
+    let (major, minor) = selector_core::FORMAT_VERSION;
+    let (bundle_major, bundle_minor) = kernels::bundle::FORMAT_VERSION;
+    format!(
+        "{}\nmodel format {major}.{minor}\nbundle format {bundle_major}.{bundle_minor}\nkernel space {:016x}",
+        env!("CARGO_PKG_VERSION"),
+        kernels::space::hash()
+    )
+}
+
+fn main() -> ExitCode {
+    output::guarded(|| {
+        let cli = match Cli::try_parse() {
+            Ok(cli) => cli,
+            Err(error) => {
+                // Nothing is left to do when even this cannot be printed.
+                let _ = error.print();
+                return if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
+            }
+        };
+        let mut out = Output::new(cli.json, cli.text, cli.quiet);
+        match cmd::run(&cli.command, &mut out) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => out.failed(&error),
+        }
+    })
+}

@@ -1,0 +1,134 @@
+//! Everything the program prints: results and progress to stdout, the rest to stderr.
+//!
+//! To a person results are text and progress is a bar on stderr; to a program both are JSON
+//! objects, one a line, on stdout.
+
+use std::fmt;
+use std::io::{self, IsTerminal, Write};
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+const UNEXPECTED: u8 = 2;
+/// Least time between two lines of progress.
+const INTERVAL: Duration = Duration::from_millis(250);
+
+/// Where results, notes and progress go.
+pub(crate) struct Output {
+    json: bool,
+    quiet: bool,
+    bar: ProgressBar,
+    begun: Instant,
+    last: Option<Instant>,
+}
+
+#[derive(Serialize)]
+struct Progress<'a> {
+    event: &'static str,
+    done: usize,
+    total: usize,
+    eta_s: u64,
+    what: &'a str,
+}
+
+impl Output {
+    /// An output as the flags ask for it.
+    pub(crate) fn new(json: bool, text: bool, quiet: bool) -> Self {
+        let json = json || (!text && !io::stdout().is_terminal());
+        let bar = ProgressBar::hidden();
+        Self { json, quiet, bar, begun: Instant::now(), last: None }
+    }
+
+    /// Print a result.
+    pub(crate) fn result(&self, result: &(impl fmt::Display + Serialize)) -> anyhow::Result<()> {
+        let text = if self.json {
+            serde_json::to_string(result).context("could not write the result as JSON")?
+        } else {
+            result.to_string()
+        };
+        self.bar.suspend(|| writeln!(io::stdout().lock(), "{text}")).context("could not print")
+    }
+
+    /// Tell what was done, or is wrong but does not stop the work.
+    pub(crate) fn note(&self, message: impl fmt::Display) {
+        if !self.quiet {
+            self.line(&message.to_string());
+        }
+    }
+
+    /// `done` of `total` steps are behind us.
+    pub(crate) fn progress(&mut self, done: usize, total: usize, what: &str) {
+        if !self.json {
+            return self.draw(done, total, what);
+        }
+        let due = self.last.is_none_or(|last| last.elapsed() >= INTERVAL) || done == total;
+        if !due {
+            return;
+        }
+        self.last = Some(Instant::now());
+        let left = total.saturating_sub(done) as f64 / done.max(1) as f64;
+        let eta_s = self.begun.elapsed().mul_f64(left).as_secs();
+        let progress = Progress { event: "progress", done, total, eta_s, what };
+        if let Ok(line) = serde_json::to_string(&progress) {
+            // Nobody listens any more: the work goes on, its result counts.
+            let _ = writeln!(io::stdout().lock(), "{line}");
+        }
+    }
+
+    fn draw(&mut self, done: usize, total: usize, what: &str) {
+        if self.last.is_none() && !self.quiet && io::stderr().is_terminal() {
+            self.bar = ProgressBar::new(total as u64);
+            let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ETA {eta}");
+            self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        }
+        self.last = Some(Instant::now());
+        self.bar.set_position(done as u64);
+        self.bar.set_message(what.to_owned());
+        if done == total {
+            self.bar.finish_and_clear();
+        }
+    }
+
+    /// Print an error as lines `error:`, `caused by:`, `hint:`; returns its exit code.
+    pub(crate) fn failed(&self, error: &anyhow::Error) -> ExitCode {
+        self.bar.finish_and_clear();
+        if error.chain().any(is_broken_pipe) {
+            // Whoever read our output has seen enough.
+            return ExitCode::SUCCESS;
+        }
+        let mut chain = error.chain().map(ToString::to_string);
+        self.line(&format!("error: {}", chain.next().unwrap_or_default()));
+        for cause in chain {
+            self.line(&format!("  caused by: {cause}"));
+        }
+        ExitCode::from(1)
+    }
+
+    fn line(&self, line: &str) {
+        // A closed stderr must not stop the work.
+        self.bar.suspend(|| {
+            let _ = writeln!(io::stderr().lock(), "{line}");
+        });
+    }
+}
+
+fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
+    let io = cause.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Run the program; a panic becomes an error message and exit code 2.
+pub(crate) fn guarded(program: impl FnOnce() -> ExitCode) -> ExitCode {
+    panic::set_hook(Box::new(|panic| {
+        let _ = writeln!(
+            io::stderr().lock(),
+            "error: stopped: {panic}; this is a fault of gemmtree-board\n  \
+             hint: please report it with the command line and the output of gemmtree-board devices"
+        );
+    }));
+    panic::catch_unwind(AssertUnwindSafe(program)).unwrap_or(ExitCode::from(UNEXPECTED))
+}

@@ -1,0 +1,182 @@
+//! The whole kernel space, built from source, against the reference.
+//!
+//! A unit is one program of one class: its kernel on every size, then each configuration of the
+//! program on seeded problems.
+
+use std::collections::BTreeMap;
+
+use bytemuck::Pod;
+use half::f16;
+use kernels::reference::{Element, Sequence};
+use kernels::{Configuration, Problem, space};
+use selector_core::{ElementType, ProblemClass, Transposes};
+
+use super::Wrong;
+use super::cases::{Pool, every_size, seeded};
+use crate::{Arguments, Device, DeviceError};
+
+/// Seeded problems for each configuration.
+const PROBLEMS: usize = 40;
+/// Largest size of a seeded problem.
+const LARGEST: u32 = 96;
+
+/// One program and the configurations that share it.
+#[derive(Clone, Debug)]
+pub struct SourceUnit {
+    /// The class.
+    pub class: ProblemClass,
+    /// The configurations, at least one.
+    pub configurations: Vec<Configuration>,
+}
+
+/// What a unit did.
+#[derive(Clone, Debug)]
+pub struct SourceReport {
+    /// The program.
+    pub program: String,
+    /// Configurations checked.
+    pub configurations: usize,
+    /// Configurations that the device's limits rule out.
+    pub ruled_out: usize,
+    /// Problems computed.
+    pub problems: usize,
+    /// The largest error as a share of its bound.
+    pub worst: f64,
+    /// What was wrong.
+    pub wrong: Vec<Wrong>,
+}
+
+impl SourceUnit {
+    /// Every program of the kernel space in f32 with its four transposes, and the universal kernel
+    /// in every class; shuffled by `seed` if there is one.
+    #[must_use]
+    pub fn all(seed: Option<u64>) -> Vec<Self> {
+        let mut by_program: BTreeMap<String, Self> = BTreeMap::new();
+        let f32_classes = Transposes::ALL.map(|one| ProblemClass::new(ElementType::F32, one));
+        for configuration in space::all() {
+            for class in f32_classes {
+                let unit = by_program
+                    .entry(configuration.program(class).name)
+                    .or_insert_with(|| Self { class, configurations: Vec::new() });
+                unit.configurations.push(configuration.clone());
+            }
+        }
+        let mut units: Vec<Self> = by_program.into_values().collect();
+        if let Some(seed) = seed {
+            let mut sequence = Sequence::new(seed);
+            for last in (1..units.len()).rev() {
+                units.swap(last, sequence.below(last as u64 + 1) as usize);
+            }
+        }
+        let universal = ProblemClass::all()
+            .map(|class| Self { class, configurations: vec![Configuration::universal()] });
+        universal.chain(units).collect()
+    }
+}
+
+/// Check one unit.
+///
+/// # Errors
+/// The driver does not build or launch something; a wrong result is in the report.
+pub fn check_sources<D: Device>(
+    device: &D,
+    unit: &SourceUnit,
+) -> Result<SourceReport, DeviceError> {
+    match unit.class.element {
+        ElementType::F32 => check::<D, f32>(device, unit),
+        ElementType::F16 => check::<D, f16>(device, unit),
+    }
+}
+
+fn check<D: Device, T: Element + Pod>(
+    device: &D,
+    unit: &SourceUnit,
+) -> Result<SourceReport, DeviceError> {
+    let class = unit.class;
+    let mut report = SourceReport {
+        program: String::new(),
+        configurations: 0,
+        ruled_out: 0,
+        problems: 0,
+        worst: 0.0,
+        wrong: Vec::new(),
+    };
+    let mut kernel = None;
+    for (number, configuration) in unit.configurations.iter().enumerate() {
+        let program = configuration.program(class);
+        report.program.clone_from(&program.name);
+        if kernel.is_none() {
+            kernel = Some(device.build(&program)?);
+        }
+        let Some(kernel) = &mut kernel else { continue };
+        let fits = configuration.fits(&device.info().limits).is_ok()
+            && configuration.work_group() <= device.work_group_limit(kernel)?;
+        if !fits {
+            report.ruled_out += 1;
+            continue;
+        }
+        let mut problems = seeded(class, PROBLEMS, LARGEST, number as u64);
+        if report.configurations == 0 {
+            problems.extend(every_size(class));
+        }
+        report.configurations += 1;
+        report.problems += problems.len();
+        match compare::<D, T>(device, kernel, configuration, &problems)? {
+            Ok(worst) => report.worst = report.worst.max(worst),
+            Err(wrong) => report.wrong.push(*wrong),
+        }
+    }
+    Ok(report)
+}
+
+fn compare<D: Device, T: Element + Pod>(
+    device: &D,
+    kernel: &mut D::Kernel,
+    configuration: &Configuration,
+    problems: &[Problem],
+) -> Result<Result<f64, Box<Wrong>>, DeviceError> {
+    let pool = Pool::<T, D::Buffer>::new(device, problems, 7)?;
+    for problem in &pool.problems {
+        let arguments = Arguments::new(device, *problem, pool.buffers.each_ref())
+            .map_err(|_| DeviceError::TooLarge("a case"))?;
+        if !arguments.problem().has_work() {
+            continue;
+        }
+        device.set_arguments(kernel, &arguments)?;
+        for launch in configuration.launches(arguments.problem()) {
+            device.enqueue(kernel, &launch)?;
+        }
+    }
+    Ok(pool.compare(device)?.map_err(|(problem, mismatch)| {
+        Box::new(Wrong { kernel: configuration.to_string(), problem, mismatch })
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::Mock;
+
+    #[test]
+    fn the_units_are_the_whole_space_whatever_the_seed() {
+        for seed in [None, Some(1)] {
+            let units = SourceUnit::all(seed);
+            assert_eq!(units.len(), 8 + 64 * 4);
+            let count: usize = units.iter().map(|unit| unit.configurations.len()).sum();
+            assert_eq!(count, 8 + 640 * 4);
+        }
+    }
+
+    #[test]
+    fn a_right_kernel_passes_and_a_wrong_one_is_named() {
+        let units = SourceUnit::all(None);
+        let unit = units.iter().find(|unit| unit.configurations.len() == 10).unwrap();
+        let report = check_sources(&Mock::default(), unit).unwrap();
+        assert!(report.wrong.is_empty() && report.worst <= 1.0);
+        assert_eq!((report.configurations, report.problems), (10, 10 * PROBLEMS + 1000));
+        let wrong = Mock { wrong_results: vec!["tile:".to_owned()], ..Mock::default() };
+        let report = check_sources(&wrong, unit).unwrap();
+        assert_eq!(report.wrong.len(), 10);
+        assert!(report.wrong[0].to_string().contains("tile:"), "{}", report.wrong[0]);
+    }
+}

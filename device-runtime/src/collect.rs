@@ -1,0 +1,494 @@
+//! Measuring a whole plan, whatever the driver does: each row in a child process, what was
+//! measured safe on disk, and a run that was ended goes on where it ended.
+//!
+//! Clocks change while measuring, and only configurations of one shape are compared. So the first
+//! configuration that ran of each shape is its control: measured again after every few rows. If it
+//! has become much slower, those rows are measured once more; if it stays slow, they are kept as
+//! `throttled`.
+
+mod journal;
+mod worker;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use kernels::measurement::{HeaderError, Row, RowError, Status};
+use kernels::plan::PlanRow;
+use selector_core::{GemmShape, ProblemClass};
+
+pub use journal::Journal;
+pub use worker::{Child, Event, Request};
+
+use crate::measure::Phase;
+
+/// Rows between two looks at the control.
+const SEGMENT: usize = 16;
+/// The control is slower by this factor: the clock has changed.
+const DRIFT: f64 = 1.5;
+/// Looks at the control; the fastest counts.
+const LOOKS: usize = 3;
+
+/// Measures rows out of harm's way.
+pub trait Worker {
+    /// Measure a row.
+    ///
+    /// # Errors
+    /// How the worker failed; the next row gets a new one.
+    fn measure(&mut self, row: &PlanRow) -> Result<Row, WorkerFailure>;
+}
+
+/// How a worker failed on a row.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WorkerFailure {
+    /// It cannot be started at all.
+    #[error("the worker cannot be started: {0}")]
+    CannotStart(String),
+    /// It ended without an answer.
+    #[error("the worker died")]
+    Died(Phase),
+    /// The user wants to stop.
+    #[error("interrupted")]
+    Interrupted,
+    /// It did not answer in time.
+    #[error("no answer within {0:?}")]
+    TimedOut(Duration),
+}
+
+/// Why collecting ended early. What was measured is on disk.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectError {
+    /// A line at the top of the data set is wrong.
+    #[error("`{path}`")]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// Which line.
+        source: HeaderError,
+    },
+    /// The user stopped it.
+    #[error("interrupted; run the same command again to go on")]
+    Interrupted,
+    /// A file cannot be read or written.
+    #[error("`{path}`")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The data set was measured elsewhere.
+    #[error(
+        "`{path}` was measured with {what} `{have}`, this is `{want}`: name a new file, since two do not mix"
+    )]
+    Mixed {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        what: &'static str,
+        /// In the file.
+        have: String,
+        /// Here.
+        want: String,
+    },
+    /// The file is something else.
+    #[error("`{0}` is there, but is not a data set of ours; name a new file")]
+    NotADataSet(PathBuf),
+    /// A line of the data set is not a row.
+    #[error("`{path}` line {line}")]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// Why.
+        source: RowError,
+    },
+    /// No row can be measured.
+    #[error("nothing can be measured")]
+    Worker(#[from] WorkerFailure),
+}
+
+/// What was done so far.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Tally {
+    /// Rows of the plan that are in the data set.
+    pub done: usize,
+    /// Rows of the plan.
+    pub total: usize,
+    /// Rows that were there before.
+    pub reused: usize,
+    /// Rows that failed.
+    pub failed: usize,
+    /// Rows kept as throttled.
+    pub throttled: usize,
+}
+
+/// Measure what the journal lacks of `plan`; `progress` is told after each row.
+///
+/// # Errors
+/// [`CollectError`]; the journal keeps every row that was whole.
+pub fn collect(
+    plan: &[PlanRow],
+    journal: &mut Journal,
+    worker: &mut impl Worker,
+    progress: impl FnMut(Tally),
+) -> Result<Tally, CollectError> {
+    let mut run = Run {
+        journal,
+        worker,
+        progress,
+        tally: Tally { total: plan.len(), ..Tally::default() },
+        control: None,
+        segment: Vec::new(),
+    };
+    let mut todo = Vec::new();
+    for row in plan {
+        if run.journal.has(row) {
+            run.tally.reused += 1;
+        } else {
+            todo.push(row);
+        }
+    }
+    run.tally.done = run.tally.reused;
+    (run.progress)(run.tally);
+    let result = todo.into_iter().try_for_each(|row| run.row(row)).and_then(|()| run.settle());
+    if matches!(result, Err(CollectError::Interrupted)) {
+        // No time to look at the control; what is not settled is measured again next time.
+        run.segment.clear();
+    }
+    run.journal.rest();
+    result.map(|()| run.tally)
+}
+
+struct Run<'a, W, P> {
+    journal: &'a mut Journal,
+    worker: &'a mut W,
+    progress: P,
+    tally: Tally,
+    control: Option<Control>,
+    /// Rows measured since the control was looked at.
+    segment: Vec<(PlanRow, Row)>,
+}
+
+struct Control {
+    row: PlanRow,
+    fastest: u64,
+}
+
+impl Control {
+    fn problem(&self) -> (GemmShape, ProblemClass) {
+        (self.row.shape, self.row.class)
+    }
+}
+
+impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
+    fn row(&mut self, plan: &PlanRow) -> Result<(), CollectError> {
+        let moved_on =
+            self.control.as_ref().is_some_and(|one| one.problem() != (plan.shape, plan.class));
+        if moved_on {
+            self.settle()?;
+            self.control = None;
+        }
+        if !self.journal.start(plan)? {
+            // The collector itself ended twice on this row.
+            return self.failed(plan, Status::LaunchFailed);
+        }
+        match self.worker.measure(plan) {
+            Ok(row) if row.status == Status::Ok => {
+                if self.control.is_none() {
+                    let fastest = fastest(&row);
+                    self.control = Some(Control { row: plan.clone(), fastest });
+                }
+                self.segment.push((plan.clone(), row));
+                if self.segment.len() >= SEGMENT {
+                    self.settle()?;
+                }
+                Ok(())
+            }
+            Ok(row) => self.failed(plan, row.status),
+            Err(WorkerFailure::TimedOut(_)) => self.failed(plan, Status::TimedOut),
+            Err(WorkerFailure::Died(Phase::Build)) => self.failed(plan, Status::BuildFailed),
+            Err(WorkerFailure::Died(Phase::Launch)) => self.failed(plan, Status::LaunchFailed),
+            Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    fn failed(&mut self, plan: &PlanRow, status: Status) -> Result<(), CollectError> {
+        self.tally.failed += 1;
+        self.write(&Row {
+            shape: plan.shape,
+            class: plan.class,
+            configuration: plan.configuration.to_string(),
+            status,
+            samples: Vec::new(),
+        })
+    }
+
+    fn write(&mut self, row: &Row) -> Result<(), CollectError> {
+        self.journal.append(row)?;
+        self.tally.done += 1;
+        (self.progress)(self.tally);
+        Ok(())
+    }
+
+    /// Look at the control, and write the rows measured since the last look.
+    fn settle(&mut self) -> Result<(), CollectError> {
+        let mut segment = std::mem::take(&mut self.segment);
+        let worth_a_look = segment.len() > 1;
+        if worth_a_look && self.has_drifted()? {
+            for (plan, row) in &mut segment {
+                if let Ok(again) = self.again(plan)? {
+                    *row = again;
+                }
+            }
+            if self.has_drifted()? {
+                for (_, row) in &mut segment {
+                    if row.status == Status::Ok {
+                        row.status = Status::Throttled;
+                        self.tally.throttled += 1;
+                    }
+                }
+            }
+        }
+        segment.iter().try_for_each(|(_, row)| self.write(row))
+    }
+
+    fn has_drifted(&mut self) -> Result<bool, CollectError> {
+        let Some(control) = &self.control else { return Ok(false) };
+        let (plan, before) = (control.row.clone(), control.fastest);
+        let mut now = u64::MAX;
+        for _ in 0..LOOKS {
+            if let Ok(row) = self.again(&plan)? {
+                now = now.min(fastest(&row));
+            }
+            if (now as f64) <= DRIFT * before as f64 {
+                if let Some(control) = &mut self.control {
+                    control.fastest = before.min(now);
+                }
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn again(&mut self, plan: &PlanRow) -> Result<Result<Row, WorkerFailure>, CollectError> {
+        match self.worker.measure(plan) {
+            Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted),
+            Ok(row) if row.status != Status::Ok => Ok(Err(WorkerFailure::Died(Phase::Launch))),
+            other => Ok(other),
+        }
+    }
+}
+
+fn fastest(row: &Row) -> u64 {
+    row.samples.iter().copied().min().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use kernels::measurement::Header;
+
+    use super::*;
+
+    /// Ten configurations; what becomes of each is told by its number.
+    fn plan() -> Vec<PlanRow> {
+        let row = |configuration: kernels::Configuration| PlanRow {
+            shape: GemmShape::new(8, 8, 8, 1),
+            class: ProblemClass::F32_NN,
+            configuration,
+            repetitions: 2,
+        };
+        kernels::space::all().into_iter().take(10).map(row).collect()
+    }
+
+    type Answer = Box<dyn FnMut(usize, usize) -> Result<Vec<u64>, WorkerFailure>>;
+
+    /// Answers by the row's number and the number of calls before.
+    struct Fake {
+        plan: Vec<PlanRow>,
+        calls: usize,
+        answer: Answer,
+    }
+
+    impl Fake {
+        fn new(
+            answer: impl FnMut(usize, usize) -> Result<Vec<u64>, WorkerFailure> + 'static,
+        ) -> Self {
+            Self { plan: plan(), calls: 0, answer: Box::new(answer) }
+        }
+    }
+
+    impl Worker for Fake {
+        fn measure(&mut self, row: &PlanRow) -> Result<Row, WorkerFailure> {
+            let number = self.plan.iter().position(|one| one == row).unwrap();
+            let samples = (self.answer)(number, self.calls)?;
+            self.calls += 1;
+            Ok(Row {
+                shape: row.shape,
+                class: row.class,
+                configuration: row.configuration.to_string(),
+                status: Status::Ok,
+                samples,
+            })
+        }
+    }
+
+    fn header() -> Header {
+        let text = |text: &str| text.to_owned();
+        Header {
+            device: text("d"),
+            driver: text("1"),
+            platform: text("p"),
+            space: Some(1),
+            clock_resolution_ns: Some(1),
+            date: text("2026-01-01T00:00:00Z"),
+            tool: text("t"),
+        }
+    }
+
+    fn run(path: &Path, worker: &mut Fake) -> Result<Tally, CollectError> {
+        let mut journal = Journal::open(path, &header())?;
+        collect(&plan(), &mut journal, worker, |_| {})
+    }
+
+    fn rows(path: &Path) -> Vec<Row> {
+        let text = fs::read_to_string(path).unwrap();
+        let lines = text.lines().filter(|line| !line.starts_with('#')).skip(1);
+        lines.map(|line| Row::parse(line).unwrap()).collect()
+    }
+
+    fn count(path: &Path, status: Status) -> usize {
+        rows(path).iter().filter(|row| row.status == status).count()
+    }
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    #[test]
+    fn a_hang_and_a_crash_cost_one_row_each() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        let mut worker = Fake::new(|number, _| match number {
+            3 => Err(WorkerFailure::TimedOut(Duration::from_secs(1))),
+            5 => Err(WorkerFailure::Died(Phase::Build)),
+            6 => Err(WorkerFailure::Died(Phase::Launch)),
+            _ => Ok(vec![1000, 1001]),
+        });
+        let tally = run(&path, &mut worker).unwrap();
+        assert_eq!((tally.done, tally.total, tally.failed), (10, 10, 3));
+        assert_eq!(count(&path, Status::Ok), 7);
+        assert_eq!(count(&path, Status::TimedOut), 1);
+        assert_eq!(count(&path, Status::BuildFailed), 1);
+        assert_eq!(count(&path, Status::LaunchFailed), 1);
+        // Nothing is left to do.
+        let calls = worker.calls;
+        assert_eq!(run(&path, &mut worker).unwrap().reused, 10);
+        assert_eq!(worker.calls, calls);
+    }
+
+    #[test]
+    fn a_half_written_row_is_dropped_and_measured_again() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        run(&path, &mut Fake::new(|_, _| Ok(vec![1000]))).unwrap();
+        let text = fs::read(&path).unwrap();
+        fs::write(&path, &text[..text.len() - 4]).unwrap();
+        let mut worker = Fake::new(|_, _| Ok(vec![2000]));
+        let tally = run(&path, &mut worker).unwrap();
+        assert_eq!((tally.reused, worker.calls), (9, 1));
+        assert_eq!(rows(&path).len(), 10);
+    }
+
+    #[test]
+    fn a_row_on_which_the_collector_itself_ended_is_tried_once_more() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        for _ in 0..2 {
+            // As if the process were killed while row 0 runs.
+            let mut journal = Journal::open(&path, &header()).unwrap();
+            assert!(journal.start(&plan()[0]).unwrap());
+        }
+        run(
+            &path,
+            &mut Fake::new(|number, _| {
+                assert_ne!(number, 0, "must not run a third time");
+                Ok(vec![1000])
+            }),
+        )
+        .unwrap();
+        assert_eq!(count(&path, Status::LaunchFailed), 1);
+        assert_eq!(count(&path, Status::Ok), 9);
+    }
+
+    #[test]
+    fn rows_measured_while_the_clock_was_low_are_measured_again() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        // Slow from the sixth call until the control was looked at.
+        let slow = |calls: usize| if (5..13).contains(&calls) { 1600 } else { 1000 };
+        let tally = run(&path, &mut Fake::new(move |_, calls| Ok(vec![slow(calls)]))).unwrap();
+        assert_eq!(tally.throttled, 0);
+        assert!(rows(&path).iter().all(|row| row.samples == [1000]));
+    }
+
+    #[test]
+    fn rows_of_a_clock_that_stays_low_are_kept_as_throttled() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        let slow = |calls: usize| if calls < 5 { 1000 } else { 1600 };
+        let tally = run(&path, &mut Fake::new(move |_, calls| Ok(vec![slow(calls)]))).unwrap();
+        assert_eq!((tally.throttled, tally.done), (10, 10));
+        assert!(rows(&path).iter().all(|row| row.samples == [1600]));
+    }
+
+    #[test]
+    fn an_interrupted_run_goes_on() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        let mut worker = Fake::new(|number, _| match number {
+            4 => Err(WorkerFailure::TimedOut(Duration::from_secs(1))),
+            7 => Err(WorkerFailure::Interrupted),
+            _ => Ok(vec![1000]),
+        });
+        assert!(matches!(run(&path, &mut worker), Err(CollectError::Interrupted)));
+        assert_eq!(run(&path, &mut Fake::new(|_, _| Ok(vec![1000]))).unwrap().done, 10);
+        assert_eq!(rows(&path).len(), 10);
+        assert_eq!(count(&path, Status::TimedOut), 1);
+    }
+
+    #[test]
+    fn another_device_and_another_file_are_refused_and_left_alone() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        run(&path, &mut Fake::new(|_, _| Ok(vec![1000]))).unwrap();
+        let before = fs::read(&path).unwrap();
+        let other = Header { device: "e".to_owned(), ..header() };
+        let error = Journal::open(&path, &other).err().unwrap();
+        assert!(matches!(error, CollectError::Mixed { what: "device", .. }), "{error}");
+        let other = Header { space: None, ..header() };
+        assert!(matches!(Journal::open(&path, &other), Err(CollectError::Mixed { .. })));
+        assert_eq!(fs::read(&path).unwrap(), before);
+        let notes = folder.path().join("notes.txt");
+        fs::write(&notes, "dear diary\n").unwrap();
+        let error = Journal::open(&notes, &header());
+        assert!(matches!(error, Err(CollectError::NotADataSet(_))));
+    }
+
+    #[test]
+    fn a_damaged_row_in_the_middle_is_named_by_its_line() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        run(&path, &mut Fake::new(|_, _| Ok(vec![1000]))).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, text.replacen(",ok,", ",fine,", 1)).unwrap();
+        let error = Journal::open(&path, &header()).err().unwrap();
+        assert!(matches!(error, CollectError::Row { line: 9, .. }), "{error:?}");
+    }
+}

@@ -1,0 +1,162 @@
+//! The data set while it grows: whole rows only, each synced before the next is measured.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use kernels::measurement::{COLUMNS, Header, Row, Status};
+use kernels::plan::PlanRow;
+use selector_core::{GemmShape, ProblemClass};
+
+use super::CollectError;
+
+/// Times that a row is begun before the collector gives it up.
+const ATTEMPTS: u32 = 2;
+
+/// An open data set, to which rows are appended.
+///
+/// Beside it, `<file>.started` names the row that is being measured, so that one that takes the
+/// whole machine down is not begun for ever.
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    done: BTreeSet<Key>,
+    marker: PathBuf,
+    /// The row that was being measured when the last run ended, and how often it was begun.
+    begun: Option<(String, u32)>,
+}
+
+type Key = (GemmShape, ProblemClass, String);
+
+impl Journal {
+    /// Create the data set, or go on with one measured under the same header.
+    ///
+    /// # Errors
+    /// Another device's, damaged, or not a data set: it is left as it is.
+    pub fn open(path: &Path, header: &Header) -> Result<Self, CollectError> {
+        let io = |source| CollectError::Io { path: path.to_owned(), source };
+        let text = match fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(CollectError::NotADataSet(path.to_owned()));
+            }
+            Err(error) => return Err(io(error)),
+        };
+        let whole = text.rfind('\n').map_or(0, |newline| newline + 1);
+        let done = read(path, &text[..whole], header)?;
+        let mut file =
+            OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
+        if done.is_none() {
+            file.set_len(0).map_err(io)?;
+            write!(file, "{header}{COLUMNS}\n").map_err(io)?;
+        } else {
+            file.set_len(whole as u64).map_err(io)?;
+        }
+        file.sync_all().map_err(io)?;
+        let mut marker = path.as_os_str().to_owned();
+        marker.push(".started");
+        let marker = PathBuf::from(marker);
+        let begun = fs::read_to_string(&marker).ok().and_then(|text| {
+            let (attempts, key) = text.trim_end().split_once(' ')?;
+            Some((key.to_owned(), attempts.parse().ok()?))
+        });
+        let done = done.unwrap_or_default();
+        Ok(Self { path: path.to_owned(), file, done, marker, begun })
+    }
+
+    /// Whether the row needs no measuring.
+    #[must_use]
+    pub fn has(&self, row: &PlanRow) -> bool {
+        self.done.contains(&(row.shape, row.class, row.configuration.to_string()))
+    }
+
+    /// Note that the row is being measured; false if it was begun too often without an end.
+    ///
+    /// # Errors
+    /// The note cannot be written.
+    pub fn start(&mut self, row: &PlanRow) -> Result<bool, CollectError> {
+        let key = format!("{} {} {}", row.shape, row.class, row.configuration);
+        let before = match &self.begun {
+            Some((begun, attempts)) if *begun == key => *attempts,
+            _ => 0,
+        };
+        if before >= ATTEMPTS {
+            return Ok(false);
+        }
+        let io = |source| CollectError::Io { path: self.marker.clone(), source };
+        fs::write(&self.marker, format!("{} {key}\n", before + 1)).map_err(io)?;
+        Ok(true)
+    }
+
+    /// Note that nothing is being measured any more.
+    pub fn rest(&mut self) {
+        // A note that stays behind costs one attempt of one row, no more.
+        let _ = fs::remove_file(&self.marker);
+        self.begun = None;
+    }
+
+    /// Append a row and sync it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn append(&mut self, row: &Row) -> Result<(), CollectError> {
+        let io = |source| CollectError::Io { path: self.path.clone(), source };
+        self.file.write_all(row.line().as_bytes()).map_err(io)?;
+        self.file.sync_data().map_err(io)?;
+        self.done.insert((row.shape, row.class, row.configuration.clone()));
+        Ok(())
+    }
+}
+
+/// The rows that need no measuring; `None` if the file has not even its columns.
+fn read(path: &Path, text: &str, header: &Header) -> Result<Option<BTreeSet<Key>>, CollectError> {
+    let not_ours = || CollectError::NotADataSet(path.to_owned());
+    if text.is_empty() {
+        return Ok(None);
+    }
+    if !text.starts_with("# ") {
+        return Err(not_ours());
+    }
+    let found = Header::parse(text.lines())
+        .map_err(|source| CollectError::Header { path: path.to_owned(), source })?;
+    let mut lines = text.lines().enumerate().skip_while(|(_, line)| line.starts_with('#'));
+    match lines.next() {
+        None => return Ok(None),
+        Some((_, COLUMNS)) => {}
+        Some(_) => return Err(not_ours()),
+    }
+    same(path, &found, header)?;
+    let mut done = BTreeSet::new();
+    for (index, line) in lines {
+        let row = Row::parse(line).map_err(|source| CollectError::Row {
+            path: path.to_owned(),
+            line: index + 1,
+            source,
+        })?;
+        // What was throttled is worth another try.
+        if row.status != Status::Throttled {
+            done.insert((row.shape, row.class, row.configuration));
+        }
+    }
+    Ok(Some(done))
+}
+
+fn same(path: &Path, have: &Header, want: &Header) -> Result<(), CollectError> {
+    let space = |header: &Header| {
+        header.space.map_or_else(|| "none".to_owned(), |hash| format!("{hash:016x}"))
+    };
+    let pairs = [
+        ("device", have.device.clone(), want.device.clone()),
+        ("driver", have.driver.clone(), want.driver.clone()),
+        ("platform", have.platform.clone(), want.platform.clone()),
+        ("kernel space", space(have), space(want)),
+    ];
+    match pairs.into_iter().find(|(_, have, want)| have != want) {
+        Some((what, have, want)) => {
+            Err(CollectError::Mixed { path: path.to_owned(), what, have, want })
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,245 @@
+//! What the runtime asks of a GPU, and nothing more.
+
+pub mod mock;
+pub mod opencl;
+
+use kernels::bundle::DriverKey;
+use kernels::{CheckedProblem, Launch, Limits, Operand, Problem, ProblemError, Program};
+
+/// One device with a queue of its own or of the caller.
+///
+/// Kernels, buffers and events belong to the device that made them.
+pub trait Device {
+    /// Memory on the device.
+    type Buffer;
+    /// An enqueued launch.
+    type Event;
+    /// A program's kernel, ready to launch.
+    type Kernel;
+
+    /// Which device this is and what it allows.
+    fn info(&self) -> &DeviceInfo;
+
+    /// Build a program from source and create its kernel.
+    ///
+    /// # Errors
+    /// The driver's build log, or its refusal.
+    fn build(&self, program: &Program) -> Result<Self::Kernel, DeviceError>;
+
+    /// Load a program from a binary that this driver made, and create its kernel.
+    ///
+    /// The caller has compared the driver's key and the binary's checksum: some drivers crash on a
+    /// binary that is not theirs.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn load(&self, program: &Program, binary: &[u8]) -> Result<Self::Kernel, DeviceError>;
+
+    /// The binary of a kernel's program, taken after the kernel was created: before that some
+    /// drivers have compiled nothing yet.
+    ///
+    /// # Errors
+    /// The driver's refusal, or an empty binary.
+    fn binary(&self, kernel: &Self::Kernel) -> Result<Vec<u8>, DeviceError>;
+
+    /// Most work-items of a work-group that the device can run of this kernel.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn work_group_limit(&self, kernel: &Self::Kernel) -> Result<u64, DeviceError>;
+
+    /// Allocate memory.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn allocate(&self, bytes: u64) -> Result<Self::Buffer, DeviceError>;
+
+    /// Size of a buffer.
+    fn bytes(&self, buffer: &Self::Buffer) -> u64;
+
+    /// Copy `data` to the beginning of a buffer, and wait.
+    ///
+    /// # Errors
+    /// The driver's refusal, or a buffer that is too small.
+    fn write(&self, buffer: &mut Self::Buffer, data: &[u8]) -> Result<(), DeviceError>;
+
+    /// Copy the beginning of a buffer to `data`, and wait.
+    ///
+    /// # Errors
+    /// The driver's refusal, or a buffer that is too small.
+    fn read(&self, buffer: &Self::Buffer, data: &mut [u8]) -> Result<(), DeviceError>;
+
+    /// Set all arguments of a kernel.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn set_arguments(
+        &self,
+        kernel: &mut Self::Kernel,
+        arguments: &Arguments<'_, Self::Buffer>,
+    ) -> Result<(), DeviceError>;
+
+    /// Enqueue a kernel with the arguments set last.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn enqueue(
+        &self,
+        kernel: &mut Self::Kernel,
+        launch: &Launch,
+    ) -> Result<Self::Event, DeviceError>;
+
+    /// Wait until all that was enqueued is done.
+    ///
+    /// # Errors
+    /// A launch failed.
+    fn finish(&self) -> Result<(), DeviceError>;
+
+    /// Device time of a finished launch in nanoseconds.
+    ///
+    /// # Errors
+    /// The launch failed, or the device's clock gives no time.
+    fn nanoseconds(&self, event: &Self::Event) -> Result<u64, DeviceError>;
+}
+
+/// A problem and the buffers that hold it: what a kernel is given.
+pub struct Arguments<'a, B> {
+    problem: CheckedProblem,
+    buffers: [&'a B; 3],
+}
+
+impl<'a, B> Arguments<'a, B> {
+    /// Check `problem` against the buffers of A, B and C.
+    ///
+    /// # Errors
+    /// [`ProblemError`] names the matrix that does not fit.
+    pub fn new<D: Device<Buffer = B>>(
+        device: &D,
+        problem: Problem,
+        buffers: [&'a B; 3],
+    ) -> Result<Self, ProblemError> {
+        let size = problem.class.element.bytes();
+        let [a, b, c] = buffers.map(|buffer| device.bytes(buffer) / size);
+        Ok(Self { problem: problem.check(a, b, c)?, buffers })
+    }
+
+    /// The problem.
+    #[must_use]
+    pub fn problem(&self) -> &CheckedProblem {
+        &self.problem
+    }
+
+    /// Memory of A, B and C, and where in it they lie.
+    #[must_use]
+    pub fn matrices(&self) -> [(&'a B, Operand); 3] {
+        let [a, b, c] = self.buffers;
+        let call = self.problem.problem();
+        [(a, call.a), (b, call.b), (c, call.c)]
+    }
+}
+
+/// Which device this is and what it allows.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Name of the platform, trimmed.
+    pub platform: String,
+    /// Name of the device, trimmed.
+    pub name: String,
+    /// Vendor, trimmed.
+    pub vendor: String,
+    /// Driver version.
+    pub driver: String,
+    /// OpenCL version.
+    pub version: String,
+    /// Compute units.
+    pub compute_units: u32,
+    /// Limits on kernels.
+    pub limits: Limits,
+    /// Bytes of the largest buffer.
+    pub largest_buffer: u64,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Step of the profiling clock in nanoseconds.
+    pub clock_resolution_ns: u64,
+    /// Extensions, separated by spaces.
+    pub extensions: String,
+}
+
+impl DeviceInfo {
+    /// The key of binaries that this driver makes from this build's sources.
+    #[must_use]
+    pub fn driver_key(&self) -> DriverKey {
+        DriverKey {
+            platform: self.platform.clone(),
+            device: self.name.clone(),
+            driver: self.driver.clone(),
+            space: kernels::space::hash(),
+        }
+    }
+}
+
+/// What went wrong on the device.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// Several devices match.
+    #[error("several devices match; choose one by --device P:D or a longer name:{}", list(.0))]
+    Ambiguous(Vec<String>),
+    /// A buffer is too small for a copy.
+    #[error("a copy of {need} bytes does not fit a buffer of {have}")]
+    BufferTooSmall {
+        /// Bytes to copy.
+        need: u64,
+        /// Bytes of the buffer.
+        have: u64,
+    },
+    /// The driver does not build a program.
+    #[error("the driver does not build `{program}`:\n{log}")]
+    Build {
+        /// The program.
+        program: String,
+        /// The driver's words.
+        log: String,
+    },
+    /// A call to the driver failed.
+    #[error("{call} failed: {reason} ({code})")]
+    Call {
+        /// The OpenCL function.
+        call: &'static str,
+        /// OpenCL's error code.
+        code: i32,
+        /// Its name.
+        reason: String,
+    },
+    /// The profiling clock gave no time for a launch.
+    #[error("the device's clock gives no time for a launch (end {end}, start {start})")]
+    Clock {
+        /// Counter at the end.
+        end: u64,
+        /// Counter at the start.
+        start: u64,
+    },
+    /// No device at all, or none that matches.
+    #[error("no OpenCL device matches `{wanted}`; there are:{}", list(.have))]
+    NoDevice {
+        /// What was asked for.
+        wanted: String,
+        /// The devices there are.
+        have: Vec<String>,
+    },
+    /// The OpenCL library was not found.
+    #[error("no OpenCL library could be loaded; tried:{}", list(.0))]
+    NoLibrary(Vec<String>),
+    /// The library is there, but no driver.
+    #[error(
+        "the OpenCL library finds no platform: no driver is installed (package pocl-opencl-icd runs on any CPU)"
+    )]
+    NoPlatform,
+    /// The driver says nothing of the size of a number it gave.
+    #[error("{0} does not fit this machine's sizes")]
+    TooLarge(&'static str),
+}
+
+fn list(lines: &[String]) -> String {
+    if lines.is_empty() { " none".to_owned() } else { format!("\n    {}", lines.join("\n    ")) }
+}

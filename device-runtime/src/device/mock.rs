@@ -1,0 +1,219 @@
+//! A pretend device for tests: it computes exactly, plays the times it is told, and fails where it
+//! is told to.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+use half::f16;
+use kernels::reference::{self, Element};
+use kernels::{Launch, Limits, Program};
+use selector_core::ElementType;
+
+use super::{Arguments, Device, DeviceError, DeviceInfo};
+
+/// What every binary of the pretend driver begins with.
+const BINARY: &[u8] = b"mock:";
+
+/// A device without hardware.
+pub struct Mock {
+    /// What it says of itself.
+    pub info: DeviceInfo,
+    /// Nanoseconds of the next launches of programs whose name begins so; 1000 for others.
+    pub times: BTreeMap<String, u64>,
+    /// Programs that do not build, by the beginning of their name.
+    pub broken_builds: Vec<String>,
+    /// Programs that do not launch, by the beginning of their name.
+    pub broken_launches: Vec<String>,
+    /// Programs that compute something else, by the beginning of their name.
+    pub wrong_results: Vec<String>,
+    /// Most work-items of a work-group that a kernel can have.
+    pub kernel_work_group: u64,
+    /// Programs built from source.
+    pub built: Cell<u32>,
+    /// Binaries that the driver has seen.
+    pub loaded: Cell<u32>,
+}
+
+/// A kernel of the pretend device.
+pub struct MockKernel {
+    program: String,
+    ready: bool,
+}
+
+/// Memory of the pretend device.
+pub struct MockBuffer(RefCell<Vec<u8>>);
+
+impl Default for Mock {
+    fn default() -> Self {
+        Self {
+            info: DeviceInfo {
+                platform: "mock".to_owned(),
+                name: "mock".to_owned(),
+                vendor: "mock".to_owned(),
+                driver: "1".to_owned(),
+                version: "OpenCL 1.2 mock".to_owned(),
+                compute_units: 1,
+                limits: Limits {
+                    work_group: 1024,
+                    work_items: [1024, 1024, 64],
+                    local_memory: 32_768,
+                },
+                largest_buffer: 1 << 30,
+                memory: 1 << 32,
+                clock_resolution_ns: 1,
+                extensions: String::new(),
+            },
+            times: BTreeMap::new(),
+            broken_builds: Vec::new(),
+            broken_launches: Vec::new(),
+            wrong_results: Vec::new(),
+            kernel_work_group: 1024,
+            built: Cell::new(0),
+            loaded: Cell::new(0),
+        }
+    }
+}
+
+impl Mock {
+    /// The same device with another driver.
+    #[must_use]
+    pub fn with_driver(mut self, driver: &str) -> Self {
+        driver.clone_into(&mut self.info.driver);
+        self
+    }
+
+    fn listed(list: &[String], program: &str) -> bool {
+        list.iter().any(|start| program.starts_with(start.as_str()))
+    }
+
+    fn refused(call: &'static str, code: i32) -> DeviceError {
+        DeviceError::Call { call, code, reason: "told to fail".to_owned() }
+    }
+
+    /// Compute the whole problem at once: launches of one call never overlap.
+    fn compute<T: Element + bytemuck::Pod>(
+        &self,
+        arguments: &Arguments<'_, MockBuffer>,
+        program: &str,
+    ) {
+        let [a, b, c] = arguments.matrices().map(|(buffer, _)| buffer);
+        let (a, b) = (a.elements::<T>(), b.elements::<T>());
+        let mut after = c.elements::<T>();
+        reference::gemm(arguments.problem(), &a, &b, &mut after);
+        if Self::listed(&self.wrong_results, program) {
+            let first = arguments.matrices()[2].1.offset as usize;
+            after[first] = T::nearest(after[first].to_f64() + 1.0);
+        }
+        c.0.borrow_mut().copy_from_slice(bytemuck::cast_slice(&after));
+    }
+}
+
+impl MockBuffer {
+    fn elements<T: bytemuck::Pod>(&self) -> Vec<T> {
+        bytemuck::pod_collect_to_vec(&self.0.borrow())
+    }
+}
+
+impl Device for Mock {
+    type Buffer = MockBuffer;
+    type Event = u64;
+    type Kernel = MockKernel;
+
+    fn info(&self) -> &DeviceInfo {
+        &self.info
+    }
+
+    fn build(&self, program: &Program) -> Result<MockKernel, DeviceError> {
+        if Self::listed(&self.broken_builds, &program.name) {
+            let log = "told to fail".to_owned();
+            return Err(DeviceError::Build { program: program.name.clone(), log });
+        }
+        self.built.set(self.built.get() + 1);
+        Ok(MockKernel { program: program.name.clone(), ready: false })
+    }
+
+    fn load(&self, program: &Program, binary: &[u8]) -> Result<MockKernel, DeviceError> {
+        self.loaded.set(self.loaded.get() + 1);
+        if binary.strip_prefix(BINARY) == Some(program.name.as_bytes()) {
+            Ok(MockKernel { program: program.name.clone(), ready: false })
+        } else {
+            Err(Self::refused("clCreateProgramWithBinary", -42))
+        }
+    }
+
+    fn binary(&self, kernel: &MockKernel) -> Result<Vec<u8>, DeviceError> {
+        Ok([BINARY, kernel.program.as_bytes()].concat())
+    }
+
+    fn work_group_limit(&self, _kernel: &MockKernel) -> Result<u64, DeviceError> {
+        Ok(self.kernel_work_group)
+    }
+
+    fn allocate(&self, bytes: u64) -> Result<MockBuffer, DeviceError> {
+        if bytes > self.info.largest_buffer {
+            return Err(Self::refused("clCreateBuffer", -61));
+        }
+        Ok(MockBuffer(RefCell::new(vec![0; bytes as usize])))
+    }
+
+    fn bytes(&self, buffer: &MockBuffer) -> u64 {
+        buffer.0.borrow().len() as u64
+    }
+
+    fn write(&self, buffer: &mut MockBuffer, data: &[u8]) -> Result<(), DeviceError> {
+        let (need, have) = (data.len() as u64, self.bytes(buffer));
+        let mut memory = buffer.0.borrow_mut();
+        let target = memory.get_mut(..data.len());
+        target.ok_or(DeviceError::BufferTooSmall { need, have })?.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn read(&self, buffer: &MockBuffer, data: &mut [u8]) -> Result<(), DeviceError> {
+        let (need, have) = (data.len() as u64, self.bytes(buffer));
+        let memory = buffer.0.borrow();
+        let source = memory.get(..data.len());
+        data.copy_from_slice(source.ok_or(DeviceError::BufferTooSmall { need, have })?);
+        Ok(())
+    }
+
+    fn set_arguments(
+        &self,
+        kernel: &mut MockKernel,
+        arguments: &Arguments<'_, MockBuffer>,
+    ) -> Result<(), DeviceError> {
+        match arguments.problem().problem().class.element {
+            ElementType::F32 => self.compute::<f32>(arguments, &kernel.program),
+            ElementType::F16 => self.compute::<f16>(arguments, &kernel.program),
+        }
+        kernel.ready = true;
+        Ok(())
+    }
+
+    fn enqueue(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<u64, DeviceError> {
+        if !kernel.ready {
+            return Err(Self::refused("clEnqueueNDRangeKernel", -52));
+        }
+        let whole =
+            launch.global.iter().zip(launch.local).all(|(global, local)| global % local == 0);
+        let items: u64 = launch.local.iter().product();
+        if Self::listed(&self.broken_launches, &kernel.program)
+            || !whole
+            || items > self.kernel_work_group
+        {
+            return Err(Self::refused("clEnqueueNDRangeKernel", -54));
+        }
+        let told = self.times.iter().find(|(start, _)| kernel.program.starts_with(start.as_str()));
+        Ok(told.map_or(1000, |(_, nanoseconds)| *nanoseconds))
+    }
+
+    fn finish(&self) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    fn nanoseconds(&self, event: &u64) -> Result<u64, DeviceError> {
+        match *event {
+            0 => Err(DeviceError::Clock { end: 0, start: 0 }),
+            nanoseconds => Ok(nanoseconds),
+        }
+    }
+}

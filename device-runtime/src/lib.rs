@@ -1,0 +1,21 @@
+//! OpenCL runtime that launches precompiled GEMM kernels, and what `gemmtree-board` is made of.
+//!
+//! [`Runtime`] loads a checked bundle: each program and kernel is made once. A call then selects,
+//! sets arguments and enqueues; nothing is built and no file is read. [`Device`] is all that is
+//! asked of a GPU: [`OpenCl`] is the real one, [`mock`] a pretend one for tests.
+//!
+//! [`measure`] times configurations, [`collect`](mod@collect) does so for a whole plan in a child
+//! process, [`check`] compares kernels with the reference.
+
+pub mod check;
+pub mod collect;
+pub mod compile;
+mod device;
+pub mod measure;
+pub mod overhead;
+mod runtime;
+
+pub use device::mock;
+pub use device::opencl::{self, OpenCl};
+pub use device::{Arguments, Device, DeviceError, DeviceInfo};
+pub use runtime::{Call, HostTimes, Runtime, RuntimeError};

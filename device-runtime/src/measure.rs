@@ -1,0 +1,327 @@
+//! Measuring one plan row: build, check, warm up, sample.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytemuck::Pod;
+use half::f16;
+use kernels::measurement::{Row, Status};
+use kernels::plan::PlanRow;
+use kernels::reference::{self, Element, Expectation};
+use kernels::{Configuration, Operand, Problem};
+use selector_core::{ElementType, GemmShape, ProblemClass};
+
+use crate::{Arguments, Device, DeviceError};
+
+/// Programs kept built.
+const KEPT_PROGRAMS: usize = 256;
+/// A configuration this many times slower than the best so far is sampled once.
+const HOPELESS: u64 = 3;
+/// The problem on which a kernel must be right before it is timed: odd sizes, padding, a batch.
+const PROOF: GemmShape = GemmShape::new(37, 29, 41, 2);
+
+/// Times configurations on a device.
+pub struct Measurer<D: Device> {
+    device: D,
+    programs: BTreeMap<String, D::Kernel>,
+    proven: BTreeSet<(String, ProblemClass)>,
+    /// Buffers of the shape measured last, and its best time so far.
+    current: Option<Current<D::Buffer>>,
+}
+
+struct Current<B> {
+    shape: GemmShape,
+    class: ProblemClass,
+    buffers: [B; 3],
+    best: Option<u64>,
+}
+
+/// What a row is about to do; told before it does, so that a crash has a name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Phase {
+    /// The driver builds the program.
+    Build,
+    /// The kernel runs.
+    Launch,
+}
+
+impl<D: Device> Measurer<D> {
+    /// Measure on `device`.
+    #[must_use]
+    pub fn new(device: D) -> Self {
+        Self { device, programs: BTreeMap::new(), proven: BTreeSet::new(), current: None }
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// Measure a row. Whatever goes wrong is its status; `note` is told what, and `phase` what is
+    /// next.
+    pub fn measure(
+        &mut self,
+        row: &PlanRow,
+        mut phase: impl FnMut(Phase),
+        mut note: impl FnMut(String),
+    ) -> Row {
+        let mut samples = Vec::new();
+        let status = match self.sample(row, &mut phase, &mut samples) {
+            Ok(status) => status,
+            Err(error) => {
+                note(format!("{} on {}: {error}", row.configuration, row.shape));
+                match error {
+                    DeviceError::Build { .. } => Status::BuildFailed,
+                    _ => Status::LaunchFailed,
+                }
+            }
+        };
+        if status != Status::Ok {
+            samples.clear();
+        }
+        Row {
+            shape: row.shape,
+            class: row.class,
+            configuration: row.configuration.to_string(),
+            status,
+            samples,
+        }
+    }
+
+    fn sample(
+        &mut self,
+        row: &PlanRow,
+        phase: &mut impl FnMut(Phase),
+        samples: &mut Vec<u64>,
+    ) -> Result<Status, DeviceError> {
+        let PlanRow { shape, class, configuration, repetitions } = row;
+        if configuration.fits(&self.device.info().limits).is_err() {
+            return Ok(Status::LaunchFailed);
+        }
+        phase(Phase::Build);
+        let program = configuration.program(*class);
+        if !self.programs.contains_key(&program.name) {
+            if self.programs.len() >= KEPT_PROGRAMS {
+                self.programs.pop_first();
+            }
+            let kernel = self.device.build(&program)?;
+            self.programs.insert(program.name.clone(), kernel);
+        }
+        phase(Phase::Launch);
+        let Some(kernel) = self.programs.get_mut(&program.name) else {
+            return Ok(Status::BuildFailed);
+        };
+        if configuration.work_group() > self.device.work_group_limit(kernel)? {
+            return Ok(Status::LaunchFailed);
+        }
+        if self.proven.insert((configuration.to_string(), *class))
+            && !is_right(&self.device, kernel, configuration, *class)?
+        {
+            self.proven.remove(&(configuration.to_string(), *class));
+            return Ok(Status::WrongResult);
+        }
+        let is_current =
+            self.current.as_ref().is_some_and(|one| (one.shape, one.class) == (*shape, *class));
+        if !is_current {
+            // The old buffers go first: there may not be room for both.
+            self.current = None;
+            self.current = Some(Current::allocate(&self.device, *shape, *class)?);
+        }
+        let Some(current) = &mut self.current else { return Ok(Status::LaunchFailed) };
+        let problem = Problem::packed(*class, *shape);
+        let mut time = || {
+            let [a, b, c] = &current.buffers;
+            run(&self.device, kernel, configuration, problem, [a, b, c])
+        };
+        // The first launch pays for what the driver does late; it is not kept.
+        let warm = time()?;
+        let first = time()?.min(warm);
+        let hopeless = current.best.is_some_and(|best| first > best.saturating_mul(HOPELESS));
+        samples.push(first);
+        if !hopeless {
+            for _ in 1..*repetitions {
+                samples.push(time()?);
+            }
+        }
+        let best = samples.iter().min().copied();
+        current.best = current.best.into_iter().chain(best).min();
+        Ok(Status::Ok)
+    }
+}
+
+impl<B> Current<B> {
+    fn allocate<D: Device<Buffer = B>>(
+        device: &D,
+        shape: GemmShape,
+        class: ProblemClass,
+    ) -> Result<Self, DeviceError> {
+        let problem = Problem::packed(class, shape);
+        let stored = |operand: Operand| operand.stride.saturating_mul(u64::from(shape.batch));
+        let matrix = |operand: Operand, seed| {
+            let elements = stored(operand);
+            let bytes = elements.saturating_mul(class.element.bytes());
+            let most = device.info().largest_buffer;
+            if bytes > most {
+                return Err(DeviceError::BufferTooSmall { need: bytes, have: most });
+            }
+            let count = usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))?;
+            let values = reference::values(count, seed);
+            match class.element {
+                ElementType::F32 => filled(device, &values),
+                ElementType::F16 => filled(device, &halves(&values)),
+            }
+        };
+        let buffers = [matrix(problem.a, 1)?, matrix(problem.b, 2)?, matrix(problem.c, 3)?];
+        Ok(Self { shape, class, buffers, best: None })
+    }
+}
+
+/// The nearest half-precision values.
+pub(crate) fn halves(values: &[f32]) -> Vec<f16> {
+    values.iter().map(|value| f16::from_f32(*value)).collect()
+}
+
+/// A buffer that holds `values`.
+pub(crate) fn filled<D: Device, T: Pod>(
+    device: &D,
+    values: &[T],
+) -> Result<D::Buffer, DeviceError> {
+    let bytes = bytemuck::cast_slice(values);
+    let mut buffer = device.allocate(bytes.len() as u64)?;
+    device.write(&mut buffer, bytes)?;
+    Ok(buffer)
+}
+
+/// Launch once, wait, and return the device time of all launches in nanoseconds.
+pub(crate) fn run<D: Device>(
+    device: &D,
+    kernel: &mut D::Kernel,
+    configuration: &Configuration,
+    problem: Problem,
+    buffers: [&D::Buffer; 3],
+) -> Result<u64, DeviceError> {
+    let arguments = Arguments::new(device, problem, buffers)
+        .map_err(|_| DeviceError::TooLarge("the problem"))?;
+    device.set_arguments(kernel, &arguments)?;
+    let mut events = Vec::new();
+    for launch in configuration.launches(arguments.problem()) {
+        events.push(device.enqueue(kernel, &launch)?);
+    }
+    device.finish()?;
+    events.iter().map(|event| device.nanoseconds(event)).sum()
+}
+
+/// Whether a kernel computes the proof's problem right.
+fn is_right<D: Device>(
+    device: &D,
+    kernel: &mut D::Kernel,
+    configuration: &Configuration,
+    class: ProblemClass,
+) -> Result<bool, DeviceError> {
+    let mut problem = Problem::packed(class, PROOF);
+    (problem.alpha, problem.beta) = (1.5, -0.5);
+    problem.c.leading += 3;
+    problem.c.stride = u64::from(PROOF.m) * problem.c.leading;
+    match class.element {
+        ElementType::F32 => agrees(device, kernel, configuration, problem, |values| values),
+        ElementType::F16 => {
+            agrees(device, kernel, configuration, problem, |values| halves(&values))
+        }
+    }
+}
+
+fn agrees<D: Device, T: Element + Pod>(
+    device: &D,
+    kernel: &mut D::Kernel,
+    configuration: &Configuration,
+    problem: Problem,
+    convert: impl Fn(Vec<f32>) -> Vec<T>,
+) -> Result<bool, DeviceError> {
+    let make = |operand: Operand, seed| {
+        let elements = operand.stride * u64::from(problem.shape.batch);
+        convert(reference::values(elements as usize, seed))
+    };
+    let (a, b, before) = (make(problem.a, 4), make(problem.b, 5), make(problem.c, 6));
+    let lengths = [&a, &b, &before].map(|values| values.len() as u64);
+    let Ok(checked) = problem.check(lengths[0], lengths[1], lengths[2]) else { return Ok(false) };
+    let buffers = [filled(device, &a)?, filled(device, &b)?, filled(device, &before)?];
+    run(device, kernel, configuration, problem, buffers.each_ref())?;
+    let mut after = before.clone();
+    device.read(&buffers[2], bytemuck::cast_slice_mut(&mut after))?;
+    let mut expectation = Expectation::new(&before);
+    expectation.add(&checked, &a, &b);
+    Ok(expectation.check(&after).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::Mock;
+
+    fn row(configuration: &str, class: &str) -> PlanRow {
+        PlanRow {
+            shape: GemmShape::new(8, 8, 8, 1),
+            class: class.parse().unwrap(),
+            configuration: configuration.parse().unwrap(),
+            repetitions: 5,
+        }
+    }
+
+    fn measure(measurer: &mut Measurer<Mock>, configuration: &str) -> Row {
+        measurer.measure(&row(configuration, "f32-nn"), |_| {}, |_| {})
+    }
+
+    #[test]
+    fn a_right_kernel_is_sampled_and_a_hopeless_one_once() {
+        let times = [("tile:1x1x1/".to_owned(), 500), ("tile:8x8x8/".to_owned(), 5000)];
+        let mut measurer = Measurer::new(Mock { times: times.into(), ..Mock::default() });
+        let fast = measure(&mut measurer, "tile:1x1x1@8x8");
+        assert_eq!((fast.status, fast.samples), (Status::Ok, vec![500; 5]));
+        assert_eq!(measure(&mut measurer, "tile:8x8x8@8x8").samples, [5000]);
+    }
+
+    #[test]
+    fn a_program_is_built_once_for_all_its_work_groups() {
+        let mut measurer = Measurer::new(Mock::default());
+        for work_group in ["8x8", "16x16", "1x64"] {
+            measure(&mut measurer, &format!("tile:2x2x2@{work_group}"));
+        }
+        assert_eq!(measurer.device().built.get(), 1);
+    }
+
+    #[test]
+    fn every_failure_has_its_status_and_no_time() {
+        let list = |start: &str| vec![start.to_owned()];
+        let mut measurer = Measurer::new(Mock {
+            broken_builds: list("tile:1x"),
+            broken_launches: list("tile:2x"),
+            wrong_results: list("tile:4x"),
+            times: [("tile:8x8x8/".to_owned(), 0)].into(),
+            ..Mock::default()
+        });
+        for (configuration, status) in [
+            ("tile:1x1x1@8x8", Status::BuildFailed),
+            ("tile:2x1x1@8x8", Status::LaunchFailed),
+            ("tile:4x1x1@8x8", Status::WrongResult),
+            ("tile:4x1x1@8x8", Status::WrongResult),
+            ("tile:8x8x8@8x8", Status::LaunchFailed),
+        ] {
+            let row = measure(&mut measurer, configuration);
+            assert_eq!((row.status, row.samples.len()), (status, 0), "{configuration}");
+        }
+    }
+
+    #[test]
+    fn limits_of_device_and_kernel_rule_a_configuration_out_before_it_is_launched() {
+        let mut measurer = Measurer::new(Mock { kernel_work_group: 64, ..Mock::default() });
+        assert_eq!(measure(&mut measurer, "tile:1x1x1@16x16").status, Status::LaunchFailed);
+        assert_eq!(measure(&mut measurer, "tile:1x1x1@8x8").status, Status::Ok);
+    }
+
+    #[test]
+    fn half_precision_is_measured_too() {
+        let mut measurer = Measurer::new(Mock::default());
+        let row = measurer.measure(&row("universal", "f16-tt"), |_| {}, |_| {});
+        assert_eq!(row.status, Status::Ok);
+    }
+}

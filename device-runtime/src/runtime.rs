@@ -1,0 +1,360 @@
+//! A loaded bundle: select, set arguments, enqueue.
+
+use std::time::{Duration, Instant};
+
+use kernels::bundle::{Bundle, DriverKey};
+use kernels::{Configuration, Problem, ProblemError};
+use selector_core::{KernelId, KernelMask, Leaf, Model, ProblemClass};
+
+use crate::{Arguments, Device, DeviceError};
+
+/// The kernels of a bundle on one device, each made once.
+///
+/// A call needs `&mut self`, since a kernel's arguments are set before it is enqueued; threads
+/// that multiply at the same time take a runtime each.
+pub struct Runtime<'a, D: Device> {
+    device: D,
+    model: Model<'a>,
+    configurations: Vec<Configuration>,
+    programs: Vec<(String, D::Kernel)>,
+    classes: [Option<Class>; ProblemClass::COUNT],
+}
+
+/// The kernels of one problem class.
+struct Class {
+    usable: KernelMask,
+    /// Position in `programs` by kernel id.
+    programs: Vec<Option<usize>>,
+}
+
+/// Why a bundle cannot be loaded or a call not be made.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeError {
+    /// The bundle has no kernel for the class.
+    #[error("the bundle has no kernels for class {0}; compile it with --class {0}")]
+    ClassNotShipped(ProblemClass),
+    /// The device failed.
+    #[error("the device failed")]
+    Device(#[from] DeviceError),
+    /// The problem does not fit its buffers.
+    #[error("the problem does not fit its buffers")]
+    Problem(#[from] ProblemError),
+    /// The binaries were made by another driver, or from other sources.
+    #[error(
+        "the bundle was made for {}, but this is {}; compile it again on this device",
+        key(.made_for), key(.here)
+    )]
+    StaleBinary {
+        /// What made it.
+        made_for: DriverKey,
+        /// What is here.
+        here: DriverKey,
+    },
+}
+
+fn key(key: &DriverKey) -> String {
+    let DriverKey { platform, device, driver, space } = key;
+    format!("`{device}` ({platform}, driver {driver}, kernel space {space:016x})")
+}
+
+/// What a call did.
+pub struct Call<E> {
+    /// The kernel that was launched; `None` if there was nothing to do.
+    pub kernel: Option<KernelId>,
+    /// One event a launch, in order.
+    pub events: Vec<E>,
+    /// Host time.
+    pub host: HostTimes,
+}
+
+/// Host time of a call, by part.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct HostTimes {
+    /// Check the problem, walk the tree.
+    pub select: Duration,
+    /// Set the kernel's arguments.
+    pub arguments: Duration,
+    /// Enqueue the launches.
+    pub enqueue: Duration,
+}
+
+impl<'a, D: Device> Runtime<'a, D> {
+    /// Load every program of `bundle` from its binary and create its kernel.
+    ///
+    /// A kernel that the device's limits rule out is left out of every choice; the universal
+    /// kernel is always there.
+    ///
+    /// # Errors
+    /// [`RuntimeError::StaleBinary`] before the driver has seen a byte; or the driver's refusal.
+    pub fn load(device: D, bundle: &Bundle<'a>) -> Result<Self, RuntimeError> {
+        let here = device.info().driver_key();
+        if bundle.key != here {
+            return Err(RuntimeError::StaleBinary { made_for: bundle.key.clone(), here });
+        }
+        let mut runtime = Self {
+            device,
+            model: bundle.model.clone(),
+            configurations: bundle.kernels.clone(),
+            programs: Vec::new(),
+            classes: [const { None }; ProblemClass::COUNT],
+        };
+        for class in ProblemClass::all() {
+            let shipped = Configuration::universal().program(class).name;
+            if bundle.binary(&shipped).is_some() {
+                runtime.load_class(class, bundle)?;
+            }
+        }
+        Ok(runtime)
+    }
+
+    fn load_class(&mut self, class: ProblemClass, bundle: &Bundle<'_>) -> Result<(), RuntimeError> {
+        let mut usable = KernelMask::NONE;
+        let mut programs = Vec::new();
+        for (id, configuration) in self.configurations.iter().enumerate() {
+            let program = configuration.program(class);
+            let binary = bundle.binary(&program.name);
+            let fits = configuration.fits(&self.device.info().limits).is_ok();
+            let (Some(binary), true) = (binary, fits) else {
+                programs.push(None);
+                continue;
+            };
+            let known = self.programs.iter().position(|(name, _)| *name == program.name);
+            let at = match known {
+                Some(at) => at,
+                None => {
+                    let kernel = self.device.load(&program, binary)?;
+                    self.programs.push((program.name, kernel));
+                    self.programs.len() - 1
+                }
+            };
+            programs.push(Some(at));
+            let limit = self.device.work_group_limit(&self.programs[at].1)?;
+            if configuration.work_group() <= limit {
+                usable = usable.with(KernelId(id as u8));
+            }
+        }
+        self.classes[usize::from(class.index())] = Some(Class { usable, programs });
+        Ok(())
+    }
+
+    /// Multiply: choose the kernel, set its arguments and enqueue it; returns before it is done.
+    ///
+    /// # Errors
+    /// The problem does not fit its buffers, its class was not shipped, or the driver refuses.
+    pub fn gemm(
+        &mut self,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        let begun = Instant::now();
+        let arguments = Arguments::new(&self.device, problem, buffers)?;
+        if !arguments.problem().has_work() {
+            let host = HostTimes { select: begun.elapsed(), ..HostTimes::default() };
+            return Ok(Call { kernel: None, events: Vec::new(), host });
+        }
+        let id = self.choose(&problem)?;
+        self.launch(id, &arguments, begun)
+    }
+
+    /// Multiply with the kernel `id`, whatever the model says; for checks and comparisons.
+    ///
+    /// # Errors
+    /// As [`Self::gemm`]; [`RuntimeError::ClassNotShipped`] also if the bundle lacks the kernel.
+    pub fn gemm_with(
+        &mut self,
+        id: KernelId,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        let begun = Instant::now();
+        let arguments = Arguments::new(&self.device, problem, buffers)?;
+        if !arguments.problem().has_work() {
+            return Ok(Call { kernel: None, events: Vec::new(), host: HostTimes::default() });
+        }
+        self.launch(id, &arguments, begun)
+    }
+
+    fn choose(&self, problem: &Problem) -> Result<KernelId, RuntimeError> {
+        let class = self.class(problem.class)?;
+        Ok(self.model.select(problem.class, problem.shape).best_of(class.usable))
+    }
+
+    fn class(&self, class: ProblemClass) -> Result<&Class, RuntimeError> {
+        let shipped = self.classes.get(usize::from(class.index())).and_then(Option::as_ref);
+        shipped.ok_or(RuntimeError::ClassNotShipped(class))
+    }
+
+    fn launch(
+        &mut self,
+        id: KernelId,
+        arguments: &Arguments<'_, D::Buffer>,
+        begun: Instant,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        let problem_class = arguments.problem().problem().class;
+        let id_index = usize::from(id.0);
+        let program = self.class(problem_class)?.programs.get(id_index).copied().flatten();
+        let program = program.ok_or(RuntimeError::ClassNotShipped(problem_class))?;
+        let launches = self.configurations[id_index].launches(arguments.problem());
+        let kernel = &mut self.programs[program].1;
+        let selected = Instant::now();
+        self.device.set_arguments(kernel, arguments)?;
+        let set = Instant::now();
+        let mut events = Vec::with_capacity(launches.len());
+        for launch in &launches {
+            events.push(self.device.enqueue(kernel, launch)?);
+        }
+        let host = HostTimes {
+            select: selected - begun,
+            arguments: set - selected,
+            enqueue: set.elapsed(),
+        };
+        Ok(Call { kernel: Some(id), events, host })
+    }
+
+    /// Device time of a finished call in nanoseconds, all its launches summed.
+    ///
+    /// # Errors
+    /// A launch failed, or the clock gave no time.
+    pub fn nanoseconds(&self, call: &Call<D::Event>) -> Result<u64, RuntimeError> {
+        let times = call.events.iter().map(|event| self.device.nanoseconds(event));
+        Ok(times.sum::<Result<u64, _>>()?)
+    }
+
+    /// What the model says of a problem, before it is known which kernels are usable.
+    #[must_use]
+    pub fn leaf(&self, problem: &Problem) -> Leaf {
+        self.model.select(problem.class, problem.shape)
+    }
+
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &D {
+        &self.device
+    }
+
+    /// The kernels by id: the universal one, then the kernel list.
+    #[must_use]
+    pub fn configurations(&self) -> &[Configuration] {
+        &self.configurations
+    }
+
+    /// The kernels that can run for a class; `None` if the class was not shipped.
+    #[must_use]
+    pub fn usable(&self, class: ProblemClass) -> Option<KernelMask> {
+        self.class(class).ok().map(|class| class.usable)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::reference;
+    use selector_core::{GemmShape, Loss, ModelSource, Tree, TreeSource};
+
+    use super::*;
+    use crate::compile::compile;
+    use crate::mock::Mock;
+
+    const KERNEL: &str = "tile:4x8x4@16x16";
+
+    fn model() -> Vec<u8> {
+        let kernel: Configuration = KERNEL.parse().unwrap();
+        let class = ProblemClass::F32_NN;
+        let source = ModelSource {
+            device: "mock",
+            driver: "1",
+            method: "test",
+            space: None,
+            score: None,
+            kernels: vec![kernel.packed()],
+            trees: vec![Tree::Leaf(Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, 1))],
+            classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
+        };
+        source.encode().unwrap()
+    }
+
+    fn bundle(device: &Mock) -> Vec<u8> {
+        compile(device, &model(), &[ProblemClass::F32_NN], |_| {}).unwrap()
+    }
+
+    fn problem(m: u32, k: u32, n: u32) -> Problem {
+        Problem::packed(ProblemClass::F32_NN, GemmShape::new(m, k, n, 1))
+    }
+
+    fn run(runtime: &mut Runtime<'_, Mock>, problem: Problem) -> (Option<KernelId>, Vec<f32>) {
+        let elements = |values: &[f32]| {
+            let mut buffer = runtime.device().allocate(4 * values.len() as u64).unwrap();
+            runtime.device().write(&mut buffer, bytemuck::cast_slice(values)).unwrap();
+            buffer
+        };
+        let a = elements(&reference::values(64, 1));
+        let b = elements(&reference::values(64, 2));
+        let c = elements(&[f32::NAN; 64]);
+        let call = runtime.gemm(problem, [&a, &b, &c]).unwrap();
+        let mut after = vec![0.0; 64];
+        runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+        (call.kernel, after)
+    }
+
+    #[test]
+    fn a_call_launches_what_the_model_says_from_binaries_only() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let mut runtime = Runtime::load(Mock::default(), &bundle).unwrap();
+        let (kernel, after) = run(&mut runtime, problem(4, 4, 4));
+        assert_eq!(kernel, Some(KernelId(1)));
+        let (a, b) = (reference::values(64, 1), reference::values(64, 2));
+        let checked = problem(4, 4, 4).check(64, 64, 64).unwrap();
+        let mut expected = vec![f32::NAN; 64];
+        reference::gemm(&checked, &a, &b, &mut expected);
+        assert_eq!(after[..16], expected[..16]);
+        assert!(after[16..].iter().all(|value| value.is_nan()));
+        assert_eq!(runtime.device().built.get(), 0);
+        assert_eq!(runtime.device().loaded.get(), 2);
+    }
+
+    #[test]
+    fn another_driver_is_refused_before_it_sees_a_byte() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let error = Runtime::load(Mock::default().with_driver("2"), &bundle).err().unwrap();
+        assert!(matches!(error, RuntimeError::StaleBinary { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_fit_gives_way_to_the_universal_one() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let small = Mock { kernel_work_group: 64, ..Mock::default() };
+        let mut runtime = Runtime::load(small, &bundle).unwrap();
+        let (kernel, after) = run(&mut runtime, problem(4, 4, 4));
+        assert_eq!(kernel, Some(KernelId::UNIVERSAL));
+        assert!(!after[0].is_nan());
+    }
+
+    #[test]
+    fn nothing_to_do_launches_nothing() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let mut runtime = Runtime::load(Mock::default(), &bundle).unwrap();
+        assert_eq!(run(&mut runtime, problem(0, 4, 4)).0, None);
+        let kept = Problem { alpha: 0.0, beta: 1.0, ..problem(4, 4, 4) };
+        assert_eq!(run(&mut runtime, kept).0, None);
+        // Without products C is still scaled.
+        assert_eq!(run(&mut runtime, problem(4, 0, 4)).1[..16], [0.0; 16]);
+    }
+
+    #[test]
+    fn problems_that_do_not_fit_and_classes_not_shipped_are_typed_errors() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let mut runtime = Runtime::load(Mock::default(), &bundle).unwrap();
+        let buffer = runtime.device().allocate(64).unwrap();
+        let large = runtime.gemm(problem(5, 4, 4), [&buffer, &buffer, &buffer]);
+        assert!(matches!(large, Err(RuntimeError::Problem(_))));
+        let class = ProblemClass::from_index(3).unwrap();
+        let other = Problem::packed(class, GemmShape::new(4, 4, 4, 1));
+        let other = runtime.gemm(other, [&buffer, &buffer, &buffer]);
+        assert_eq!(other.err(), Some(RuntimeError::ClassNotShipped(class)));
+    }
+}
