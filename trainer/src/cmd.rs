@@ -8,6 +8,7 @@ mod compile;
 mod explain;
 mod flash;
 mod shapes;
+mod train;
 
 use crate::output::Output;
 
@@ -22,6 +23,7 @@ pub(crate) enum Command {
     Explain(explain::Args),
     Flash(flash::Args),
     Shapes(shapes::Args),
+    Train(train::Args),
 }
 
 /// Do it.
@@ -35,5 +37,6 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Explain(args) => explain::run(args, out),
         Command::Flash(args) => flash::run(args, out),
         Command::Shapes(args) => shapes::run(args, out),
+        Command::Train(args) => train::run(args, out),
     }
 }

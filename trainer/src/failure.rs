@@ -20,8 +20,13 @@ pub(crate) trait Hint<T> {
 
 impl<T, E: Into<anyhow::Error>> Hint<T> for Result<T, E> {
     fn hint(self, hint: impl fmt::Display) -> anyhow::Result<T> {
-        self.map_err(|error| Hinted { error: error.into(), hint: hint.to_string() }.into())
+        self.map_err(|error| hinted(error, hint))
     }
+}
+
+/// The error with a line `hint: …` below it.
+pub(crate) fn hinted(error: impl Into<anyhow::Error>, hint: impl fmt::Display) -> anyhow::Error {
+    Hinted { error: error.into(), hint: hint.to_string() }.into()
 }
 
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 
 pub mod config_choice;
 pub mod dataset;
+pub mod export;
 pub mod file;
 pub mod learn;
 pub mod model_file;
@@ -10,5 +11,7 @@ pub mod normalise;
 pub mod performance;
 pub mod prune;
 mod random;
+pub mod score;
 pub mod shape_list;
 pub mod split;
+pub mod train;

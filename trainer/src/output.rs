@@ -141,6 +141,11 @@ impl Progress {
         self.bar.reset_eta();
     }
 
+    /// One more step is behind us.
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+    }
+
     /// `done` of all steps are behind us.
     pub(crate) fn set(&self, done: u64) {
         self.bar.set_position(done);

@@ -1,0 +1,288 @@
+//! `gemmtree train`: from a data set to a model, with its score on held-out shapes.
+
+mod report;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use clap::builder::PossibleValuesParser;
+use selector_core::{MAX_KERNELS, Model, Score};
+use trainer::dataset::Dataset;
+use trainer::export::{self, ExportError};
+use trainer::normalise::Normalisation;
+use trainer::score::{self, SplitScore};
+use trainer::split::{self, Split};
+use trainer::train::{self, Fitted, Method};
+use trainer::{file, learn, prune};
+
+use crate::failure::{Unexpected, hinted};
+use crate::output::Output;
+
+/// Choose the kernels worth shipping, grow the tree that picks among them, and score both on
+/// held-out shapes
+#[derive(clap::Args)]
+#[command(after_help = "Example:\n  gemmtree train data.csv --kernels 8 -o model.gtm")]
+pub(crate) struct Args {
+    /// The data set: CSV, gzip or not
+    dataset: PathBuf,
+    /// Where to write the model, trained on all rows
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Most kernels to ship
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=MAX_KERNELS as i64))]
+    kernels: u8,
+    /// A pruner and a learner that go together
+    #[arg(long, value_enum, default_value_t)]
+    method: Preset,
+    /// How the kernels are chosen, if not as the method says
+    #[arg(long, value_parser = PossibleValuesParser::new(prune::ALL.iter().map(|one| one.name())))]
+    pruner: Option<String>,
+    /// How the tree is grown, if not as the method says
+    #[arg(long, value_parser = PossibleValuesParser::new(learn::ALL.iter().map(|one| one.name())))]
+    learner: Option<String>,
+    /// How performance is weighed, for k-means
+    #[arg(long, value_enum, default_value_t)]
+    normalise: Normalisation,
+    /// Splits to score on: columns m,k,n,batch and one a split, `train` or `test`; without it, five
+    /// seeded ones that hold out a fifth of the shapes
+    #[arg(long, value_name = "FILE")]
+    splits: Option<PathBuf>,
+    /// Seed of every random choice
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Name of the device, for a data set that does not say
+    #[arg(long)]
+    device: Option<String>,
+    /// Score every pruner with every learner instead
+    #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method"])]
+    compare: bool,
+    /// Replace a file that is no model, or a model that is better or for another device
+    #[arg(long, requires = "output")]
+    force: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, clap::ValueEnum)]
+enum Preset {
+    /// What is usual: k-means and linfa's tree, to compare with
+    Classic,
+    /// Greedy and distilled
+    #[default]
+    Default,
+    /// Greedy and cost-tree
+    Plain,
+}
+
+impl Preset {
+    fn names(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Classic => ("k-means", "linfa"),
+            Self::Default => ("greedy", "distilled"),
+            Self::Plain => ("greedy", "cost-tree"),
+        }
+    }
+}
+
+pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let method = args.method()?;
+    let old = args.output.as_deref().map(|path| check_target(path, &method)).transpose()?;
+    let dataset = open(&args.dataset, out)?;
+    let device = device(&dataset, args.device.as_deref())?;
+    let splits = args.splits(&dataset, out)?;
+    if args.compare {
+        return compare(&dataset, &splits, &method, out);
+    }
+    let fitted = fit(&dataset, &method)?;
+    for warning in &fitted.warnings {
+        out.warn(warning);
+    }
+    let scores = scores(&dataset, &splits, &method, out)?;
+    let mean = score::mean(&scores, |score| score.share).map(Score::from_share);
+    let blob = match export::encode(&dataset, &fitted, &method, mean, &device) {
+        Err(error @ ExportError::ForeignConfiguration { .. }) if args.output.is_none() => {
+            out.note(format_args!("note: {error}"));
+            None
+        }
+        blob => Some(blob.map_err(export_failed)?),
+    };
+    let report = report::Report::of(&dataset, &device, &method, &fitted, &scores, blob.as_deref());
+    out.result(&report)?;
+    match (&args.output, blob, old) {
+        (Some(path), Some(blob), Some(old)) => write(path, &blob, &old, args.force, out),
+        _ => {
+            out.note("nothing written; `-o model.gtm` writes the model");
+            Ok(())
+        }
+    }
+}
+
+impl Args {
+    fn method(&self) -> anyhow::Result<Method> {
+        let (pruner, learner) = self.method.names();
+        let pruner = self.pruner.as_deref().unwrap_or(pruner);
+        let learner = self.learner.as_deref().unwrap_or(learner);
+        let unknown = |name: &str| anyhow!(Unexpected(format!("no method is called `{name}`")));
+        Ok(Method {
+            pruner: prune::by_name(pruner).ok_or_else(|| unknown(pruner))?,
+            learner: learn::by_name(learner).ok_or_else(|| unknown(learner))?,
+            kernels: usize::from(self.kernels),
+            normalisation: self.normalise,
+            seed: self.seed,
+        })
+    }
+
+    fn splits(&self, dataset: &Dataset, out: &Output) -> anyhow::Result<Vec<Split>> {
+        let shapes = dataset.shapes();
+        let Some(path) = &self.splits else {
+            let splits = split::seeded(&shapes, self.seed);
+            if splits.is_empty() {
+                out.warn(format_args!(
+                    "only one shape, {}: one kernel for all, and no score on held-out shapes",
+                    shapes.first().map(ToString::to_string).unwrap_or_default()
+                ));
+            }
+            return Ok(splits);
+        };
+        let splits = split::read(path, &shapes)?;
+        let unused = splits.iter().map(|one| shapes.len() - one.train.len() - one.test.len()).max();
+        if let Some(unused @ 1..) = unused {
+            out.warn(format_args!(
+                "{unused} shapes of the data set are not in `{}`: not scored on",
+                path.display()
+            ));
+        }
+        Ok(splits)
+    }
+}
+
+/// Read the data set and tell what is odd about it.
+fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
+    let dataset = Dataset::open(path)?;
+    let dropped: usize = dataset.rows.dropped.values().sum();
+    if dropped > 0 || dataset.rows.merged > 0 {
+        out.warn(format_args!("`{}`: {}", path.display(), dataset.rows));
+    }
+    for suspect in &dataset.suspects {
+        out.warn(format_args!(
+            "`{}` is left out: wrong result on {}",
+            suspect.configuration,
+            suspect.places()
+        ));
+    }
+    if dataset.header.space.is_some_and(|space| space != kernels::space::hash()) {
+        out.warn("not measured with these kernel sources");
+    }
+    Ok(dataset)
+}
+
+fn device(dataset: &Dataset, named: Option<&str>) -> anyhow::Result<String> {
+    match (dataset.header.device.as_str(), named.map(str::trim)) {
+        ("", Some("")) => bail!("`--device` is empty"),
+        ("", named) => Ok(named.unwrap_or("unknown").to_owned()),
+        (said, Some(named)) if said != named => {
+            bail!("the data set was measured on `{said}`, not on `{named}`")
+        }
+        (said, _) => Ok(said.to_owned()),
+    }
+}
+
+fn fit(dataset: &Dataset, method: &Method) -> anyhow::Result<Fitted> {
+    let all: Vec<usize> = (0..dataset.tasks().len()).collect();
+    train::fit(dataset, &all, method).context("could not train on all rows")
+}
+
+fn scores(
+    dataset: &Dataset,
+    splits: &[Split],
+    method: &Method,
+    out: &mut Output,
+) -> anyhow::Result<Vec<SplitScore>> {
+    let progress = out.progress(splits.len() as u64, "scoring");
+    let scores = score::score(dataset, splits, method, &|| progress.step());
+    scores.context("could not train on a split")
+}
+
+fn compare(
+    dataset: &Dataset,
+    splits: &[Split],
+    method: &Method,
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    let mut rows = Vec::new();
+    for pruner in prune::ALL {
+        for learner in learn::ALL {
+            let method = Method { pruner: *pruner, learner: *learner, ..*method };
+            let scores = scores(dataset, splits, &method, out)?;
+            rows.push(report::Compared::of(&method, &scores));
+        }
+    }
+    out.result(&report::Comparison { methods: rows })
+}
+
+fn export_failed(error: ExportError) -> anyhow::Error {
+    match error {
+        ExportError::ForeignConfiguration { .. } => {
+            hinted(error, "leave out `-o` to score it only")
+        }
+        _ => error.into(),
+    }
+}
+
+/// What stands where the model is to be written.
+enum Old {
+    Model { score: Option<Score>, device: String },
+    Nothing,
+    Other,
+}
+
+/// Refuse what cannot be written before the time is spent.
+fn check_target(path: &Path, method: &Method) -> anyhow::Result<Old> {
+    if !method.learner.repeatable() {
+        let (name, about) = (method.learner.name(), method.learner.about());
+        let refused = anyhow!("learner `{name}` is compared, never shipped: {about}");
+        return Err(hinted(refused, "leave out `-o`, or choose another learner"));
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+        bail!("could not write `{}`: no folder `{}`", path.display(), folder.display());
+    }
+    if path.is_dir() {
+        bail!("could not write `{}`: it is a folder", path.display());
+    }
+    let Ok(blob) = fs::read(path) else { return Ok(Old::Nothing) };
+    Ok(match Model::parse(&blob) {
+        Ok(model) => Old::Model { score: model.score(), device: model.device().to_owned() },
+        Err(_) => Old::Other,
+    })
+}
+
+/// Replace what stands at `path`, never silently, and never by something worse without `force`.
+fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyhow::Result<()> {
+    let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
+    let shown = path.display();
+    let refusal = match old {
+        Old::Nothing => None,
+        Old::Other => Some(format!("`{shown}` exists and is not a model")),
+        Old::Model { score, device } => {
+            out.note(format_args!(
+                "`{shown}`: share of optimal {} -> {}",
+                report::percent(score.map(Score::share)),
+                report::percent(model.score().map(Score::share))
+            ));
+            if device != model.device() {
+                Some(format!("`{shown}` is a model for `{device}`, not for `{}`", model.device()))
+            } else if *score > model.score() {
+                Some(format!("the model in `{shown}` is better"))
+            } else {
+                None
+            }
+        }
+    };
+    if let Some(refusal) = refusal.filter(|_| !force) {
+        let refused = anyhow!("{refusal}; nothing was written");
+        return Err(hinted(refused, "`--force` replaces it"));
+    }
+    file::write_atomically(path, blob).with_context(|| format!("could not write `{shown}`"))?;
+    out.note(format_args!("wrote {} bytes to `{shown}`", blob.len()));
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! What `gemmtree train` tells: for people as a table, with `--json` as one object.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use selector_core::Model;
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use trainer::dataset::{Dataset, Task};
+use trainer::learn::Grown;
+use trainer::score::{self, SplitScore};
+use trainer::train::{Fitted, Method};
+
+/// All that one training gave.
+#[derive(serde::Serialize)]
+pub(super) struct Report {
+    device: String,
+    driver: String,
+    space: String,
+    rows: Rows,
+    shapes: usize,
+    configurations: usize,
+    suspects: Vec<Suspect>,
+    method: MethodNames,
+    share_of_optimal: Option<Shares>,
+    dtpr: Option<f64>,
+    ceiling: Option<f64>,
+    one_best: Option<f64>,
+    unmeasured_choices: usize,
+    kernels: Vec<String>,
+    leaves: usize,
+    depth: usize,
+    bytes: Option<usize>,
+    #[serde(skip)]
+    scores: Vec<SplitScore>,
+    #[serde(skip)]
+    tree: Option<String>,
+}
+
+#[derive(serde::Serialize)]
+struct Rows {
+    read: usize,
+    dropped: BTreeMap<&'static str, usize>,
+    merged: usize,
+}
+
+#[derive(serde::Serialize)]
+struct Suspect {
+    configuration: String,
+    wrong_on: Vec<String>,
+}
+
+#[derive(serde::Serialize)]
+struct MethodNames {
+    pruner: &'static str,
+    learner: &'static str,
+    kernels: usize,
+    seed: u64,
+}
+
+/// Shares of optimal by split, in the splits' order.
+#[derive(serde::Serialize)]
+struct Shares {
+    mean: f64,
+    per_split: PerSplit,
+}
+
+struct PerSplit(Vec<(String, f64)>);
+
+impl Serialize for PerSplit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (split, share) in &self.0 {
+            map.serialize_entry(split, share)?;
+        }
+        map.end()
+    }
+}
+
+impl Report {
+    pub(super) fn of(
+        dataset: &Dataset,
+        device: &str,
+        method: &Method,
+        fitted: &Fitted,
+        scores: &[SplitScore],
+        blob: Option<&[u8]>,
+    ) -> Self {
+        let names = dataset.configurations();
+        let space = dataset.header.space;
+        Self {
+            device: device.to_owned(),
+            driver: dataset.header.driver.clone(),
+            space: space.map_or("none".to_owned(), |hash| format!("{hash:016x}")),
+            rows: Rows {
+                read: dataset.rows.read,
+                dropped: dataset.rows.dropped.clone(),
+                merged: dataset.rows.merged,
+            },
+            shapes: dataset.shapes().len(),
+            configurations: names.len(),
+            suspects: dataset.suspects.iter().map(Suspect::of).collect(),
+            method: MethodNames::of(method),
+            share_of_optimal: Shares::of(scores),
+            dtpr: score::mean(scores, |score| score.dtpr),
+            ceiling: score::mean(scores, |score| score.ceiling),
+            one_best: score::mean(scores, |score| score.one_best),
+            unmeasured_choices: scores.iter().map(|score| score.unmeasured).sum(),
+            kernels: fitted.kernels.iter().map(|column| names[*column].clone()).collect(),
+            leaves: fitted.trees.iter().map(|one| one.tree.leaves()).sum(),
+            depth: fitted.trees.iter().map(|one| one.tree.depth()).max().unwrap_or(0),
+            bytes: blob.map(<[u8]>::len),
+            scores: scores.to_vec(),
+            tree: blob.and_then(|blob| Model::parse(blob).ok()).map(|model| classes(&model)),
+        }
+    }
+}
+
+/// Which class is served by measurements of which.
+fn classes(model: &Model<'_>) -> String {
+    let served = selector_core::ProblemClass::all().filter_map(|class| {
+        let measured_as = model.measured_as(class)?;
+        let same = measured_as == class;
+        Some(if same { class.to_string() } else { format!("{class} as {measured_as}") })
+    });
+    served.collect::<Vec<_>>().join(", ")
+}
+
+impl Suspect {
+    fn of(suspect: &trainer::dataset::Suspect) -> Self {
+        let place = |task: &Task| format!("{} {}", task.class, task.shape);
+        let configuration = suspect.configuration.clone();
+        Self { configuration, wrong_on: suspect.tasks.iter().map(place).collect() }
+    }
+}
+
+impl MethodNames {
+    fn of(method: &Method) -> Self {
+        let (pruner, learner) = (method.pruner.name(), method.learner.name());
+        Self { pruner, learner, kernels: method.kernels, seed: method.seed }
+    }
+}
+
+impl Shares {
+    fn of(scores: &[SplitScore]) -> Option<Self> {
+        let mean = score::mean(scores, |score| score.share)?;
+        let per_split = scores.iter().map(|score| (score.split.clone(), score.share));
+        Some(Self { mean, per_split: PerSplit(per_split.collect()) })
+    }
+}
+
+/// A share as people read it.
+pub(super) fn percent(share: Option<f64>) -> String {
+    share.map_or("unknown".to_owned(), |share| format!("{:.2} %", 100.0 * share))
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { shapes, configurations, rows, method, .. } = self;
+        let dropped: usize = rows.dropped.values().sum();
+        writeln!(f, "device   {} (kernel space {})", self.device, self.space)?;
+        writeln!(
+            f,
+            "data     {shapes} shapes, {configurations} configurations; {} rows read, {dropped} dropped, {} merged",
+            rows.read, rows.merged
+        )?;
+        writeln!(f, "method   {}, {}; seed {}", method.pruner, method.learner, method.seed)?;
+        writeln!(f, "kernels  {}", self.kernels.len())?;
+        for kernel in &self.kernels {
+            writeln!(f, "         {kernel}")?;
+        }
+        write!(f, "tree     {} leaves, {} deep", self.leaves, self.depth)?;
+        if let Some(bytes) = self.bytes {
+            write!(f, "; model {bytes} bytes")?;
+        }
+        writeln!(f)?;
+        if let Some(classes) = &self.tree {
+            writeln!(f, "classes  {classes}")?;
+        }
+        self.write_scores(f)
+    }
+}
+
+impl Report {
+    fn write_scores(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scores.is_empty() {
+            return Ok(());
+        }
+        let cell = |share: Option<f64>| percent(share);
+        writeln!(f, "\nshare of optimal on held-out shapes")?;
+        writeln!(f, "{:<10}{:>10}{:>10}{:>10}", "split", "model", "one best", "ceiling")?;
+        for score in &self.scores {
+            let shares = [score.share, score.one_best, score.ceiling].map(|one| cell(Some(one)));
+            let [share, one_best, ceiling] = shares;
+            writeln!(f, "{:<10}{share:>10}{one_best:>10}{ceiling:>10}", score.split)?;
+        }
+        let mean = self.share_of_optimal.as_ref().map(|shares| shares.mean);
+        let [share, one_best, ceiling] = [mean, self.one_best, self.ceiling].map(cell);
+        writeln!(f, "{:<10}{share:>10}{one_best:>10}{ceiling:>10}", "mean")?;
+        if self.unmeasured_choices > 0 {
+            let count = self.unmeasured_choices;
+            writeln!(f, "{count} choices were not measured; they count as very slow")?;
+        }
+        Ok(())
+    }
+}
+
+/// Every pruner with every learner.
+#[derive(serde::Serialize)]
+pub(super) struct Comparison {
+    pub(super) methods: Vec<Compared>,
+}
+
+/// One pruner with one learner.
+#[derive(serde::Serialize)]
+pub(super) struct Compared {
+    #[serde(flatten)]
+    method: MethodNames,
+    share_of_optimal: Option<Shares>,
+    ceiling: Option<f64>,
+    one_best: Option<f64>,
+    shipped: bool,
+}
+
+impl Compared {
+    pub(super) fn of(method: &Method, scores: &[SplitScore]) -> Self {
+        Self {
+            method: MethodNames::of(method),
+            share_of_optimal: Shares::of(scores),
+            ceiling: score::mean(scores, |score| score.ceiling),
+            one_best: score::mean(scores, |score| score.one_best),
+            shipped: method.learner.repeatable(),
+        }
+    }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            f,
+            "{:<9}{:<13}{:>10}{:>10}{:>10}",
+            "pruner", "learner", "model", "one best", "ceiling"
+        )?;
+        for one in &self.methods {
+            let MethodNames { pruner, learner, .. } = one.method;
+            let mean = one.share_of_optimal.as_ref().map(|shares| shares.mean);
+            let [share, one_best, ceiling] = [mean, one.one_best, one.ceiling].map(percent);
+            let note = if one.shipped { "" } else { "  (compared, never shipped)" };
+            writeln!(f, "{pruner:<9}{learner:<13}{share:>10}{one_best:>10}{ceiling:>10}{note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Sizes of a tree.
+trait Sizes {
+    fn leaves(&self) -> usize;
+    fn depth(&self) -> usize;
+}
+
+impl Sizes for Grown {
+    fn leaves(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Split { left, right, .. } => left.leaves() + right.leaves(),
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Split { left, right, .. } => 1 + left.depth().max(right.depth()),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! From the bytes of a file to measurements.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::Path;
+use std::str::FromStr;
+
+use flate2::read::MultiGzDecoder;
+use kernels::measurement::{Header, Status};
+use selector_core::{GemmShape, ProblemClass};
+
+use super::{Dataset, DatasetError, Measurement, RowCounts, Task};
+
+/// Read the file at `path`.
+pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
+    let bytes =
+        read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
+    let text = std::str::from_utf8(&bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        DatasetError::NotText { path: path.to_owned(), line }
+    })?;
+    Source { path }.dataset(text.strip_prefix('\u{feff}').unwrap_or(text))
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let bytes = fs::read(path)?;
+    if !bytes.starts_with(&[0x1f, 0x8b]) {
+        return Ok(bytes);
+    }
+    let mut unpacked = Vec::new();
+    MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked)?;
+    Ok(unpacked)
+}
+
+/// The file that errors name.
+struct Source<'a> {
+    path: &'a Path,
+}
+
+impl Source<'_> {
+    fn dataset(&self, text: &str) -> Result<Dataset, DatasetError> {
+        let path = self.path.to_owned();
+        if text.trim().is_empty() {
+            return Err(DatasetError::Empty { path });
+        }
+        let head: Vec<&str> = text.lines().take_while(|line| line.starts_with('#')).collect();
+        let header = match head.len() {
+            0 => Header::default(),
+            _ => Header::parse(head.iter().copied())
+                .map_err(|source| DatasetError::Header { path, source })?,
+        };
+        let mut counts = RowCounts::default();
+        let whole = self.whole_lines(text, head.len(), &mut counts);
+        let measurements = self.rows(whole, head.len() as u64, &mut counts)?;
+        Dataset::from_measurements(self.path, header, counts, measurements)
+    }
+
+    /// What follows `head` lines, without a last line that has no end: it may have been cut.
+    fn whole_lines<'t>(&self, text: &'t str, head: usize, counts: &mut RowCounts) -> &'t str {
+        let end = text.rfind('\n').map_or(0, |newline| newline + 1);
+        let body = text.split_inclusive('\n').take(head).map(str::len).sum::<usize>().min(end);
+        let names_are_whole = text[body..end].contains('\n');
+        if names_are_whole && !text[end..].trim().is_empty() {
+            counts.read += 1;
+            counts.drop_row("cut last line");
+        }
+        &text[body..end]
+    }
+
+    fn rows(
+        &self,
+        body: &str,
+        head: u64,
+        counts: &mut RowCounts,
+    ) -> Result<Vec<Measurement>, DatasetError> {
+        let mut csv = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(body.as_bytes());
+        let mut records = csv.records();
+        let mut columns: Option<Columns> = None;
+        let mut measurements = Vec::new();
+        for record in &mut records {
+            let record = record.map_err(|error| {
+                let line = error.position().map_or(0, csv::Position::line);
+                self.wrong(head + line, error.to_string())
+            })?;
+            let line = head + record.position().map_or(0, csv::Position::line);
+            let Some(columns) = &columns else {
+                columns = Some(self.columns(&record, line)?);
+                continue;
+            };
+            if record.get(0).is_some_and(|first| first.starts_with('#')) {
+                return Err(DatasetError::SecondHeader { path: self.path.to_owned(), line });
+            }
+            counts.read += 1;
+            let row = columns.row(&record).map_err(|problem| self.wrong(line, problem))?;
+            match row {
+                Ok(measurement) => measurements.push(measurement),
+                Err(reason) => counts.drop_row(reason),
+            }
+        }
+        Ok(measurements)
+    }
+
+    fn wrong(&self, line: u64, problem: String) -> DatasetError {
+        DatasetError::Row { path: self.path.to_owned(), line, problem }
+    }
+
+    fn columns(&self, names: &csv::StringRecord, line: u64) -> Result<Columns, DatasetError> {
+        let path = || self.path.to_owned();
+        let mut seen: Vec<&str> = names.iter().filter(|name| !name.is_empty()).collect();
+        seen.sort_unstable();
+        if let Some(pair) = seen.windows(2).find(|pair| pair[0] == pair[1]) {
+            let column = pair[0].to_owned();
+            return Err(DatasetError::DuplicateColumn { path: path(), line, column });
+        }
+        Columns::find(names).map_err(|missing| DatasetError::MissingColumns {
+            path: path(),
+            line,
+            missing,
+            found: names.iter().collect::<Vec<_>>().join(", "),
+        })
+    }
+}
+
+/// Where the columns stand.
+struct Columns {
+    count: usize,
+    shape: [usize; 4],
+    class: Option<usize>,
+    name: Name,
+    status: Option<usize>,
+    samples: Option<usize>,
+    time: Option<usize>,
+    spread: Option<usize>,
+}
+
+/// Where a configuration's name comes from.
+enum Name {
+    /// A column has it.
+    Whole(usize),
+    /// The columns have the parameters of the `tile` family.
+    Tile([usize; 5]),
+}
+
+const SHAPE: [&str; 4] = ["m", "k", "n", "batch"];
+const TILE: [&str; 5] = ["row_tile", "acc_tile", "col_tile", "wg_row", "wg_col"];
+
+type RowResult = Result<Result<Measurement, &'static str>, String>;
+
+impl Columns {
+    /// Find the columns by name; says which are missing.
+    fn find(names: &csv::StringRecord) -> Result<Self, String> {
+        let at = |name: &str| names.iter().position(|one| one == name);
+        let mut missing: Vec<String> = Vec::new();
+        let mut all = |wanted: &[&str]| -> Vec<usize> {
+            missing
+                .extend(wanted.iter().filter(|name| at(name).is_none()).map(|n| format!("`{n}`")));
+            wanted.iter().map(|name| at(name).unwrap_or(0)).collect()
+        };
+        let shape = all(&SHAPE);
+        let any_tile = TILE.iter().any(|name| at(name).is_some());
+        let name = match at("configuration") {
+            Some(column) => Some(Name::Whole(column)),
+            None if any_tile => <[usize; 5]>::try_from(all(&TILE)).ok().map(Name::Tile),
+            None => None,
+        };
+        if name.is_none() {
+            missing.push("`configuration`".to_owned());
+        }
+        let (samples, time) = (at("samples_ns"), at("time_ns").or_else(|| at("median_ns")));
+        if samples.is_none() && time.is_none() {
+            missing.push("`time_ns`".to_owned());
+        }
+        match (name, <[usize; 4]>::try_from(shape)) {
+            (Some(name), Ok(shape)) if missing.is_empty() => Ok(Self {
+                count: names.len(),
+                shape,
+                class: at("class"),
+                name,
+                status: at("status"),
+                samples,
+                time,
+                spread: at("spread_ns"),
+            }),
+            _ => Err(missing.join(", ")),
+        }
+    }
+
+    /// The measurement in a row, or why it is dropped; outside that, why it is no row.
+    fn row(&self, record: &csv::StringRecord) -> RowResult {
+        if record.len() != self.count {
+            let (have, want) = (record.len(), self.count);
+            return Err(format!("{have} columns where there should be {want}"));
+        }
+        let field = |column: usize| record.get(column).unwrap_or_default();
+        let mut sizes = [0; 4];
+        for (size, (column, name)) in sizes.iter_mut().zip(self.shape.into_iter().zip(SHAPE)) {
+            *size = whole(name, field(column))?;
+        }
+        let [m, k, n, batch] = sizes;
+        let class = match self.class {
+            Some(column) => field(column).parse().map_err(|error| format!("{error}"))?,
+            None => ProblemClass::F32_NN,
+        };
+        let status = match self.status {
+            Some(column) => field(column).parse().map_err(|error| format!("{error}"))?,
+            None => Status::Ok,
+        };
+        let configuration = self.name(&field)?;
+        let times = if status == Status::Ok { self.times(&field)? } else { Vec::new() };
+        if sizes.contains(&0) {
+            return Ok(Err("nothing to compute"));
+        }
+        if status == Status::Ok && !times.iter().all(|time| time.is_finite() && *time > 0.0) {
+            return Ok(Err("time not above zero"));
+        }
+        if status == Status::Ok && times.is_empty() {
+            return Ok(Err("no time"));
+        }
+        let spread = match self.spread {
+            Some(column) if status == Status::Ok => number("spread_ns", field(column))?,
+            _ => None,
+        };
+        let task = Task { class, shape: GemmShape { m, k, n, batch } };
+        Ok(Ok(Measurement { task, configuration, status, times, spread }))
+    }
+
+    fn name<'r>(&self, field: &impl Fn(usize) -> &'r str) -> Result<String, String> {
+        match &self.name {
+            Name::Whole(column) => match field(*column) {
+                "" => Err("no configuration".to_owned()),
+                name => Ok(name.to_owned()),
+            },
+            Name::Tile(columns) => {
+                let mut values = [0; 5];
+                for (value, (column, name)) in values.iter_mut().zip(columns.iter().zip(TILE)) {
+                    *value = whole(name, field(*column))?;
+                }
+                let [rows, step, columns, wg_row, wg_col] = values;
+                Ok(format!("tile:{rows}x{step}x{columns}@{wg_row}x{wg_col}"))
+            }
+        }
+    }
+
+    fn times<'r>(&self, field: &impl Fn(usize) -> &'r str) -> Result<Vec<f64>, String> {
+        let samples = self.samples.map(field).unwrap_or_default();
+        if !samples.is_empty() {
+            let samples = samples.split_whitespace().map(|one| number("samples_ns", one));
+            return samples.filter_map(Result::transpose).collect();
+        }
+        let time = self.time.map(|column| number("time_ns", field(column))).transpose()?;
+        Ok(time.flatten().into_iter().collect())
+    }
+}
+
+/// A whole number in digits alone.
+fn whole(column: &str, text: &str) -> Result<u32, String> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    let value = u32::from_str(text).ok().filter(|_| digits);
+    value.ok_or_else(|| format!("`{text}` in column `{column}` is not a whole number below 2^32"))
+}
+
+/// A number with a decimal point, or nothing.
+fn number(column: &str, text: &str) -> Result<Option<f64>, String> {
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let wrong = || format!("`{text}` in column `{column}` is not a number with a decimal point");
+    f64::from_str(text).map(Some).map_err(|_| wrong())
+}

@@ -1,0 +1,158 @@
+//! From a kernel list and trees to the bytes of a model.
+
+use kernels::Configuration;
+use selector_core::{
+    EncodeError, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, RANKED, Score,
+    Tree, TreeSource,
+};
+
+use crate::dataset::Dataset;
+use crate::learn::{Grown, LearnError, Learner, Training};
+use crate::random::Random;
+use crate::train::{self, ClassTree, Fitted, Method};
+
+/// Why no model could be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// The format cannot hold it.
+    #[error("the model cannot be written: {0}")]
+    Encode(EncodeError),
+    /// A configuration that this build has no kernel for.
+    #[error("the model cannot be written: `{name}` is no kernel of this build")]
+    ForeignConfiguration {
+        /// Its name in the data set.
+        name: String,
+    },
+    /// The learner failed while its leaves were checked on held-out shapes.
+    #[error(transparent)]
+    Learn(#[from] LearnError),
+}
+
+/// The bytes of the model that `method` fitted to all of `dataset`.
+///
+/// Each leaf says what its first kernel is expected to lose, from a cross-validation in which every
+/// shape is held out once, and the largest loss seen, held out or not.
+///
+/// # Errors
+/// [`ExportError`]; a model is made whole or not at all.
+pub fn encode(
+    dataset: &Dataset,
+    fitted: &Fitted,
+    method: &Method,
+    score: Option<Score>,
+    device: &str,
+) -> Result<Vec<u8>, ExportError> {
+    let mut trees = Vec::new();
+    for ClassTree { training, tree, .. } in &fitted.trees {
+        let held_out = held_out_losses(training, method.learner, method.seed)?;
+        let rows: Vec<usize> = (0..training.shapes.len()).collect();
+        trees.push(annotate(tree, training, &held_out, &rows));
+    }
+    let driver = match dataset.header.driver.as_str() {
+        "" => "unknown",
+        driver => driver,
+    };
+    let method_text = describe(method);
+    let source = ModelSource {
+        device,
+        driver,
+        method: &method_text,
+        space: dataset.header.space,
+        score,
+        kernels: packed(dataset, &fitted.kernels)?,
+        trees,
+        classes: classes(&fitted.trees),
+    };
+    source.encode().map_err(ExportError::Encode)
+}
+
+/// The method in a line, as models carry it.
+#[must_use]
+pub fn describe(method: &Method) -> String {
+    let Method { pruner, learner, kernels, seed, .. } = method;
+    format!("{} {kernels}, {}, seed {seed}", pruner.name(), learner.name())
+}
+
+fn packed(dataset: &Dataset, kernels: &[usize]) -> Result<Vec<PackedConfig>, ExportError> {
+    let pack = |column: &usize| {
+        let name = &dataset.configurations()[*column];
+        let configuration = name.parse::<Configuration>();
+        let foreign = |_| ExportError::ForeignConfiguration { name: name.clone() };
+        configuration.map(|one| one.packed()).map_err(foreign)
+    };
+    kernels.iter().map(pack).collect()
+}
+
+/// Every class that some tree can serve.
+fn classes(trees: &[ClassTree]) -> Vec<TreeSource> {
+    let measured: Vec<ProblemClass> = trees.iter().map(|tree| tree.class).collect();
+    let source = |class| {
+        let measured_as = train::measured_as(class, &measured)?;
+        let tree = measured.iter().position(|one| *one == measured_as)?;
+        Some(TreeSource { class, measured_as, tree })
+    };
+    ProblemClass::all().filter_map(source).collect()
+}
+
+const FOLDS: usize = 10;
+
+/// What is lost on each shape by a tree that was grown without it; what the only shape loses is
+/// unknown.
+fn held_out_losses(
+    training: &Training,
+    learner: &dyn Learner,
+    seed: u64,
+) -> Result<Vec<f64>, LearnError> {
+    let count = training.shapes.len();
+    let mut losses = vec![f64::NAN; count];
+    if count < 2 {
+        return Ok(losses);
+    }
+    let mut fold_of: Vec<usize> = (0..count).map(|row| row % FOLDS.min(count)).collect();
+    Random::new(seed).shuffle(&mut fold_of);
+    for fold in 0..FOLDS.min(count) {
+        let (held_out, rest): (Vec<usize>, Vec<usize>) =
+            (0..count).partition(|row| fold_of[*row] == fold);
+        let tree = learner.grow(&training.select(&rest), seed)?;
+        for row in held_out {
+            let first = tree.rank(training.shapes[row]).first().copied().unwrap_or(0);
+            losses[row] = training.loss[(row, first)];
+        }
+    }
+    Ok(losses)
+}
+
+/// The tree as a model holds it, with what is known of each leaf.
+fn annotate(tree: &Grown, training: &Training, held_out: &[f64], rows: &[usize]) -> Tree {
+    match tree {
+        Grown::Split { feature, threshold, left, right } => {
+            let goes_left = |row: &&usize| feature.of(training.shapes[**row]) <= *threshold;
+            let (below, above): (Vec<_>, Vec<_>) = rows.iter().partition(goes_left);
+            Tree::Split {
+                feature: *feature,
+                threshold: *threshold,
+                left: Box::new(annotate(left, training, held_out, &below)),
+                right: Box::new(annotate(right, training, held_out, &above)),
+            }
+        }
+        Grown::Leaf(ranking) => Tree::Leaf(leaf(ranking, training, held_out, rows)),
+    }
+}
+
+fn leaf(ranking: &[usize], training: &Training, held_out: &[f64], rows: &[usize]) -> Leaf {
+    let first = ranking.first().copied().unwrap_or(0);
+    let seen = rows.iter().map(|row| training.loss[(*row, first)]);
+    let known = rows.iter().map(|row| held_out[*row]).filter(|loss| !loss.is_nan());
+    let count = known.clone().count();
+    // Without shapes of its own nothing is known of a leaf: 0 / 0 is NaN, the unknown loss.
+    let expected = match count {
+        0 => seen.clone().sum::<f64>() / rows.len() as f64,
+        _ => known.clone().sum::<f64>() / count as f64,
+    };
+    let worst = seen.chain(known).fold(f64::NAN, f64::max);
+    // Kernel 0 is the universal one.
+    let kernels = ranking.iter().take(RANKED).map(|place| KernelId(*place as u8 + 1));
+    let kernels: Vec<KernelId> = kernels.collect();
+    Leaf::new(&kernels, Loss::from_log2(expected), Loss::from_log2(worst), rows.len() as u32)
+}

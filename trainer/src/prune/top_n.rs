@@ -1,0 +1,46 @@
+//! Keep the configurations that win most often.
+
+use std::cmp::Reverse;
+
+use super::{Performance, Pruned, Pruner, Request};
+use crate::performance::first_largest;
+
+/// The most frequent winners.
+pub(super) struct TopN;
+
+impl Pruner for TopN {
+    fn name(&self) -> &'static str {
+        "top-n"
+    }
+
+    fn about(&self) -> &'static str {
+        "the configurations that win most often"
+    }
+
+    fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
+        let wins = wins(performance);
+        let mut winners: Vec<usize> = (0..wins.len()).filter(|one| wins[*one] > 0).collect();
+        winners.sort_by_key(|one| (Reverse(wins[*one]), *one));
+        winners.truncate(request.count.max(1));
+        Pruned::new(winners, Vec::new())
+    }
+}
+
+/// Tasks that each configuration wins. Of equal ones the first in natural order wins, and of those
+/// that only noise tells apart, the one that wins more tasks beyond doubt.
+fn wins(performance: &Performance) -> Vec<usize> {
+    let rows = || performance.relative.rows().into_iter().zip(performance.loss.rows());
+    let mut fastest = vec![0; performance.relative.ncols()];
+    for (relative, _) in rows() {
+        fastest[first_largest(relative)] += 1;
+    }
+    let mut wins = vec![0; fastest.len()];
+    for (relative, loss) in rows() {
+        let winner = first_largest(relative);
+        let by_noise = (0..fastest.len()).filter(|one| loss[*one] == 0.0 && relative[*one] < 1.0);
+        let rivals = by_noise.chain([winner]);
+        let winner = rivals.min_by_key(|one| (Reverse(fastest[*one]), *one)).unwrap_or(winner);
+        wins[winner] += 1;
+    }
+    wins
+}

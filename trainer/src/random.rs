@@ -1,0 +1,31 @@
+//! Random choices that a seed repeats, on every machine and with every version of every crate.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// A seeded source of random choices.
+#[derive(Clone)]
+pub(crate) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    /// A number below `limit`, which is above zero; the bias is below 2⁻³².
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        ((u128::from(self.0.next_u64()) * limit as u128) >> 64) as usize
+    }
+
+    /// A number in 0…1, 1 excluded.
+    pub(crate) fn unit(&mut self) -> f64 {
+        (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Put `items` in a random order.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for index in (1..items.len()).rev() {
+            items.swap(index, self.below(index + 1));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! How good a method is on shapes that it has not seen.
+
+use rayon::prelude::*;
+use selector_core::{GemmShape, RANKED};
+
+use crate::dataset::Dataset;
+use crate::learn::{Grown, LearnError};
+use crate::performance::{Performance, first_least};
+use crate::split::Split;
+use crate::train::{self, Fitted, Method};
+
+/// Shares of optimal on the held-out shapes of one split, 0…1.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SplitScore {
+    /// The split.
+    pub split: String,
+    /// Geometric mean with the kernel that the tree picks.
+    pub share: f64,
+    /// Geometric mean with the best kernel of the list.
+    pub ceiling: f64,
+    /// Geometric mean with the one configuration that is best on the shapes trained on.
+    pub one_best: f64,
+    /// DTPR: arithmetic mean with the kernel that the tree picks.
+    pub dtpr: f64,
+    /// Held-out tasks where no kernel that the tree ranks was measured; they count as very slow.
+    pub unmeasured: usize,
+}
+
+/// Train on one side of each split and score on the other.
+///
+/// # Errors
+/// [`LearnError`], if the learner fails.
+pub fn score(
+    dataset: &Dataset,
+    splits: &[Split],
+    method: &Method,
+    done: &(dyn Fn() + Sync),
+) -> Result<Vec<SplitScore>, LearnError> {
+    let score = |split: &Split| {
+        let score = score_split(dataset, split, method);
+        done();
+        score
+    };
+    splits.par_iter().map(score).collect()
+}
+
+/// The arithmetic mean over splits; `None` without any.
+#[must_use]
+pub fn mean(scores: &[SplitScore], of: impl Fn(&SplitScore) -> f64) -> Option<f64> {
+    let sum: f64 = scores.iter().map(of).sum();
+    (!scores.is_empty()).then(|| sum / scores.len() as f64)
+}
+
+fn score_split(
+    dataset: &Dataset,
+    split: &Split,
+    method: &Method,
+) -> Result<SplitScore, LearnError> {
+    let train = tasks_of(dataset, &split.train);
+    let test = tasks_of(dataset, &split.test);
+    let fitted = train::fit(dataset, &train, method)?;
+    let learned = Performance::of(dataset, &train);
+    let held_out = Performance::of(dataset, &test);
+    let one_best =
+        first_least(&learned.loss.columns().into_iter().map(|one| one.sum()).collect::<Vec<_>>());
+    let mut shares = Vec::new();
+    let mut unmeasured = 0;
+    for (row, task) in test.iter().copied().enumerate() {
+        let picked = pick(dataset, &fitted, task);
+        unmeasured += usize::from(picked.is_none());
+        shares.push(
+            picked.map_or_else(|| held_out.floor(row), |kernel| held_out.relative[(row, kernel)]),
+        );
+    }
+    let rows = 0..test.len();
+    let at_best = rows.clone().map(|row| held_out.best_share(row, &fitted.kernels));
+    Ok(SplitScore {
+        split: split.name.clone(),
+        share: geometric_mean(shares.iter().copied()),
+        ceiling: geometric_mean(at_best),
+        one_best: geometric_mean(rows.map(|row| held_out.best_share(row, &[one_best]))),
+        dtpr: shares.iter().sum::<f64>() / shares.len() as f64,
+        unmeasured,
+    })
+}
+
+/// Tasks whose shape is among `shapes`, which are sorted.
+fn tasks_of(dataset: &Dataset, shapes: &[GemmShape]) -> Vec<usize> {
+    let among = |task: &usize| shapes.binary_search(&dataset.tasks()[*task].shape).is_ok();
+    (0..dataset.tasks().len()).filter(among).collect()
+}
+
+/// The column that runs: the first that the leaf ranks and that works there, as at run time.
+fn pick(dataset: &Dataset, fitted: &Fitted, task: usize) -> Option<usize> {
+    let wanted = dataset.tasks()[task];
+    let tree = tree_for(fitted, wanted.class)?;
+    let ranked = tree.rank(wanted.shape).iter().take(RANKED);
+    let columns = ranked.map(|place| fitted.kernels[*place]);
+    columns.into_iter().find(|column| dataset.time(task, *column).is_finite())
+}
+
+/// The tree of the class; where it has none, of the class that stands in for it.
+fn tree_for(fitted: &Fitted, class: selector_core::ProblemClass) -> Option<&Grown> {
+    let measured: Vec<_> = fitted.trees.iter().map(|one| one.class).collect();
+    let source = train::measured_as(class, &measured)?;
+    fitted.trees.iter().find(|one| one.class == source).map(|one| &one.tree)
+}
+
+/// Geometric mean of shares above zero.
+fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = shares.clone().count().max(1) as f64;
+    (shares.map(f64::ln).sum::<f64>() / count).exp()
+}
