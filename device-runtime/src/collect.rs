@@ -4,11 +4,13 @@
 //! Clocks change while measuring, and only configurations of one shape are compared. So the first
 //! configuration that ran of each shape is its control: measured again after every few rows. If it
 //! has become much slower, those rows are measured once more; if it stays slow, they are kept as
-//! `throttled`.
+//! `throttled`, and tried again when all else is done.
 
 mod journal;
 mod worker;
 
+use std::collections::BTreeMap;
+use std::mem;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +29,8 @@ const SEGMENT: usize = 16;
 const DRIFT: f64 = 1.5;
 /// Looks at the control; the fastest counts.
 const LOOKS: usize = 3;
+/// Further rounds over the rows that were throttled.
+const ROUNDS: usize = 2;
 
 /// Measures rows out of harm's way.
 pub trait Worker {
@@ -68,7 +72,7 @@ pub enum CollectError {
         source: HeaderError,
     },
     /// The user stopped it.
-    #[error("interrupted; run the same command again to go on")]
+    #[error("interrupted; every row that was settled is kept")]
     Interrupted,
     /// A file cannot be read or written.
     #[error("`{path}`")]
@@ -140,24 +144,32 @@ pub fn collect(
         worker,
         progress,
         tally: Tally { total: plan.len(), ..Tally::default() },
-        control: None,
+        controls: BTreeMap::new(),
         segment: Vec::new(),
+        throttled: Vec::new(),
     };
     let mut todo = Vec::new();
     for row in plan {
         if run.journal.has(row) {
             run.tally.reused += 1;
         } else {
-            todo.push(row);
+            todo.push(row.clone());
         }
     }
     run.tally.done = run.tally.reused;
     (run.progress)(run.tally);
-    let result = todo.into_iter().try_for_each(|row| run.row(row)).and_then(|()| run.settle());
-    if matches!(result, Err(CollectError::Interrupted)) {
-        // No time to look at the control; what is not settled is measured again next time.
-        run.segment.clear();
+    let mut result = run.rows(&todo);
+    for _ in 0..ROUNDS {
+        let again = mem::take(&mut run.throttled);
+        if again.is_empty() || result.is_err() {
+            break;
+        }
+        run.tally.done -= again.len();
+        run.tally.throttled -= again.len();
+        result = run.rows(&again);
     }
+    // After an interruption there is no time to look at the control: what is not settled is
+    // measured again next time.
     run.journal.rest();
     result.map(|()| run.tally)
 }
@@ -167,9 +179,11 @@ struct Run<'a, W, P> {
     worker: &'a mut W,
     progress: P,
     tally: Tally,
-    control: Option<Control>,
-    /// Rows measured since the control was looked at.
+    controls: BTreeMap<(GemmShape, ProblemClass), Control>,
+    /// Rows of one problem, measured since its control was looked at.
     segment: Vec<(PlanRow, Row)>,
+    /// Rows kept as throttled.
+    throttled: Vec<PlanRow>,
 }
 
 struct Control {
@@ -177,19 +191,16 @@ struct Control {
     fastest: u64,
 }
 
-impl Control {
-    fn problem(&self) -> (GemmShape, ProblemClass) {
-        (self.row.shape, self.row.class)
-    }
-}
-
 impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
+    fn rows(&mut self, rows: &[PlanRow]) -> Result<(), CollectError> {
+        rows.iter().try_for_each(|row| self.row(row))?;
+        self.settle()
+    }
+
     fn row(&mut self, plan: &PlanRow) -> Result<(), CollectError> {
-        let moved_on =
-            self.control.as_ref().is_some_and(|one| one.problem() != (plan.shape, plan.class));
-        if moved_on {
+        let problem = (plan.shape, plan.class);
+        if self.segment.first().is_some_and(|(one, _)| (one.shape, one.class) != problem) {
             self.settle()?;
-            self.control = None;
         }
         if !self.journal.start(plan)? {
             // The collector itself ended twice on this row.
@@ -197,10 +208,9 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
         }
         match self.worker.measure(plan) {
             Ok(row) if row.status == Status::Ok => {
-                if self.control.is_none() {
-                    let fastest = fastest(&row);
-                    self.control = Some(Control { row: plan.clone(), fastest });
-                }
+                self.controls
+                    .entry(problem)
+                    .or_insert_with(|| Control { row: plan.clone(), fastest: fastest(&row) });
                 self.segment.push((plan.clone(), row));
                 if self.segment.len() >= SEGMENT {
                     self.settle()?;
@@ -236,28 +246,33 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
 
     /// Look at the control, and write the rows measured since the last look.
     fn settle(&mut self) -> Result<(), CollectError> {
-        let mut segment = std::mem::take(&mut self.segment);
-        let worth_a_look = segment.len() > 1;
-        if worth_a_look && self.has_drifted()? {
+        let mut segment = mem::take(&mut self.segment);
+        if self.has_drifted(&segment)? {
             for (plan, row) in &mut segment {
                 if let Ok(again) = self.again(plan)? {
                     *row = again;
                 }
             }
-            if self.has_drifted()? {
-                for (_, row) in &mut segment {
-                    if row.status == Status::Ok {
-                        row.status = Status::Throttled;
-                        self.tally.throttled += 1;
-                    }
+            if self.has_drifted(&segment)? {
+                for (plan, row) in &mut segment {
+                    row.status = Status::Throttled;
+                    self.tally.throttled += 1;
+                    self.throttled.push(plan.clone());
                 }
             }
         }
         segment.iter().try_for_each(|(_, row)| self.write(row))
     }
 
-    fn has_drifted(&mut self) -> Result<bool, CollectError> {
-        let Some(control) = &self.control else { return Ok(false) };
+    /// Whether the control of the segment's problem has become much slower. One that is the
+    /// segment itself says nothing.
+    fn has_drifted(&mut self, segment: &[(PlanRow, Row)]) -> Result<bool, CollectError> {
+        let Some((first, _)) = segment.first() else { return Ok(false) };
+        let problem = (first.shape, first.class);
+        let Some(control) = self.controls.get(&problem) else { return Ok(false) };
+        if segment.len() == 1 && control.row == *first {
+            return Ok(false);
+        }
         let (plan, before) = (control.row.clone(), control.fastest);
         let mut now = u64::MAX;
         for _ in 0..LOOKS {
@@ -265,9 +280,7 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
                 now = now.min(fastest(&row));
             }
             if (now as f64) <= DRIFT * before as f64 {
-                if let Some(control) = &mut self.control {
-                    control.fastest = before.min(now);
-                }
+                self.controls.insert(problem, Control { row: plan, fastest: before.min(now) });
                 return Ok(false);
             }
         }
@@ -446,6 +459,22 @@ mod tests {
         let tally = run(&path, &mut Fake::new(move |_, calls| Ok(vec![slow(calls)]))).unwrap();
         assert_eq!((tally.throttled, tally.done), (10, 10));
         assert!(rows(&path).iter().all(|row| row.samples == [1600]));
+        assert_eq!(count(&path, Status::Throttled), 10 * (1 + ROUNDS));
+        // A later run tries them again, and they are no longer throttled.
+        let mut worker = Fake::new(|_, _| Ok(vec![1000]));
+        assert_eq!(run(&path, &mut worker).unwrap().reused, 0);
+        assert_eq!(count(&path, Status::Ok), 10);
+    }
+
+    #[test]
+    fn throttled_rows_are_tried_again_when_all_else_is_done() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        // Low for the rest of the first round: ten rows, three looks, ten again, three looks.
+        let slow = |calls: usize| if (5..26).contains(&calls) { 1600 } else { 1000 };
+        let tally = run(&path, &mut Fake::new(move |_, calls| Ok(vec![slow(calls)]))).unwrap();
+        assert_eq!((tally.throttled, tally.done), (0, 10));
+        assert_eq!((count(&path, Status::Throttled), count(&path, Status::Ok)), (10, 10));
     }
 
     #[test]

@@ -183,7 +183,7 @@ impl DeviceInfo {
 #[non_exhaustive]
 pub enum DeviceError {
     /// Several devices match.
-    #[error("several devices match; choose one by --device P:D or a longer name:{}", list(.0))]
+    #[error("several devices match:{}", list(.0))]
     Ambiguous(Vec<String>),
     /// A buffer is too small for a copy.
     #[error("a copy of {need} bytes does not fit a buffer of {have}")]
@@ -219,6 +219,17 @@ pub enum DeviceError {
         /// Counter at the start.
         start: u64,
     },
+    /// What was made on another device, or is gone.
+    #[error("the {0} belongs to another device or is gone")]
+    Foreign(&'static str),
+    /// A matrix that no buffer of the device can hold.
+    #[error("a matrix of {need} bytes is beyond the device's largest buffer of {have}")]
+    LargestBuffer {
+        /// Bytes needed.
+        need: u64,
+        /// Bytes of the largest buffer.
+        have: u64,
+    },
     /// No device at all, or none that matches.
     #[error("no OpenCL device matches `{wanted}`; there are:{}", list(.have))]
     NoDevice {
@@ -231,9 +242,7 @@ pub enum DeviceError {
     #[error("no OpenCL library could be loaded; tried:{}", list(.0))]
     NoLibrary(Vec<String>),
     /// The library is there, but no driver.
-    #[error(
-        "the OpenCL library finds no platform: no driver is installed (package pocl-opencl-icd runs on any CPU)"
-    )]
+    #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,
     /// The driver says nothing of the size of a number it gave.
     #[error("{0} does not fit this machine's sizes")]

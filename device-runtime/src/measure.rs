@@ -162,7 +162,7 @@ impl<B> Current<B> {
             let bytes = elements.saturating_mul(class.element.bytes());
             let most = device.info().largest_buffer;
             if bytes > most {
-                return Err(DeviceError::BufferTooSmall { need: bytes, have: most });
+                return Err(DeviceError::LargestBuffer { need: bytes, have: most });
             }
             let count = usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))?;
             let values = reference::values(count, seed);

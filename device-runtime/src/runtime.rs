@@ -18,6 +18,7 @@ pub struct Runtime<'a, D: Device> {
     configurations: Vec<Configuration>,
     programs: Vec<(String, D::Kernel)>,
     classes: [Option<Class>; ProblemClass::COUNT],
+    left_out: Vec<(String, DeviceError)>,
 }
 
 /// The kernels of one problem class.
@@ -47,9 +48,9 @@ pub enum RuntimeError {
     )]
     StaleBinary {
         /// What made it.
-        made_for: DriverKey,
+        made_for: Box<DriverKey>,
         /// What is here.
-        here: DriverKey,
+        here: Box<DriverKey>,
     },
 }
 
@@ -82,15 +83,16 @@ pub struct HostTimes {
 impl<'a, D: Device> Runtime<'a, D> {
     /// Load every program of `bundle` from its binary and create its kernel.
     ///
-    /// A kernel that the device's limits rule out is left out of every choice; the universal
-    /// kernel is always there.
+    /// A kernel that the device's limits rule out, or that the driver refuses, is left out of
+    /// every choice; the universal kernel is always there.
     ///
     /// # Errors
     /// [`RuntimeError::StaleBinary`] before the driver has seen a byte; or the driver's refusal.
     pub fn load(device: D, bundle: &Bundle<'a>) -> Result<Self, RuntimeError> {
         let here = device.info().driver_key();
         if bundle.key != here {
-            return Err(RuntimeError::StaleBinary { made_for: bundle.key.clone(), here });
+            let made_for = Box::new(bundle.key.clone());
+            return Err(RuntimeError::StaleBinary { made_for, here: Box::new(here) });
         }
         let mut runtime = Self {
             device,
@@ -98,6 +100,7 @@ impl<'a, D: Device> Runtime<'a, D> {
             configurations: bundle.kernels.clone(),
             programs: Vec::new(),
             classes: [const { None }; ProblemClass::COUNT],
+            left_out: Vec::new(),
         };
         for class in ProblemClass::all() {
             let shipped = Configuration::universal().program(class).name;
@@ -122,15 +125,23 @@ impl<'a, D: Device> Runtime<'a, D> {
             let known = self.programs.iter().position(|(name, _)| *name == program.name);
             let at = match known {
                 Some(at) => at,
-                None => {
-                    let kernel = self.device.load(&program, binary)?;
-                    self.programs.push((program.name, kernel));
-                    self.programs.len() - 1
-                }
+                None => match self.device.load(&program, binary) {
+                    Ok(kernel) => {
+                        self.programs.push((program.name, kernel));
+                        self.programs.len() - 1
+                    }
+                    Err(error) if id == 0 => return Err(error.into()),
+                    Err(error) => {
+                        self.left_out.push((program.name, error));
+                        programs.push(None);
+                        continue;
+                    }
+                },
             };
-            programs.push(Some(at));
             let limit = self.device.work_group_limit(&self.programs[at].1)?;
-            if configuration.work_group() <= limit {
+            let can_run = configuration.work_group() <= limit;
+            programs.push(can_run.then_some(at));
+            if can_run {
                 usable = usable.with(KernelId(id as u8));
             }
         }
@@ -225,6 +236,12 @@ impl<'a, D: Device> Runtime<'a, D> {
     #[must_use]
     pub fn leaf(&self, problem: &Problem) -> Leaf {
         self.model.select(problem.class, problem.shape)
+    }
+
+    /// Programs that the driver refused to load, and why.
+    #[must_use]
+    pub fn left_out(&self) -> &[(String, DeviceError)] {
+        &self.left_out
     }
 
     /// The device.
@@ -330,6 +347,26 @@ mod tests {
         let (kernel, after) = run(&mut runtime, problem(4, 4, 4));
         assert_eq!(kernel, Some(KernelId::UNIVERSAL));
         assert!(!after[0].is_nan());
+    }
+
+    #[test]
+    fn a_binary_that_the_driver_refuses_costs_its_own_kernel_only() {
+        let device = Mock::default();
+        let names = [Configuration::universal(), KERNEL.parse().unwrap()]
+            .map(|kernel| kernel.program(ProblemClass::F32_NN).name);
+        let write = |binaries: [&str; 2]| {
+            let programs = names.clone().into_iter().zip(binaries.map(|one| one.into())).collect();
+            let programs: Vec<(String, Vec<u8>)> = programs;
+            kernels::bundle::write(&device.info().driver_key(), &model(), &programs).unwrap()
+        };
+        let bytes = write([&format!("mock:{}", names[0]), "junk"]);
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let mut runtime = Runtime::load(Mock::default(), &bundle).unwrap();
+        assert_eq!(run(&mut runtime, problem(4, 4, 4)).0, Some(KernelId::UNIVERSAL));
+        assert_eq!(runtime.left_out()[0].0, names[1]);
+        let bytes = write(["junk", &format!("mock:{}", names[1])]);
+        let bundle = Bundle::parse(&bytes).unwrap();
+        assert!(matches!(Runtime::load(Mock::default(), &bundle), Err(RuntimeError::Device(_))));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The data set while it grows: whole rows only, each synced before the next is measured.
+//! The data set while it grows: whole rows only, each synced when it is written.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
@@ -50,7 +50,7 @@ impl Journal {
             OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
         if done.is_none() {
             file.set_len(0).map_err(io)?;
-            write!(file, "{header}{COLUMNS}\n").map_err(io)?;
+            writeln!(file, "{header}{COLUMNS}").map_err(io)?;
         } else {
             file.set_len(whole as u64).map_err(io)?;
         }
@@ -86,7 +86,10 @@ impl Journal {
             return Ok(false);
         }
         let io = |source| CollectError::Io { path: self.marker.clone(), source };
-        fs::write(&self.marker, format!("{} {key}\n", before + 1)).map_err(io)?;
+        // Synced, since the row may take the whole machine down.
+        let mut marker = File::create(&self.marker).map_err(io)?;
+        marker.write_all(format!("{} {key}\n", before + 1).as_bytes()).map_err(io)?;
+        marker.sync_data().map_err(io)?;
         Ok(true)
     }
 

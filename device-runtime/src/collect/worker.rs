@@ -19,6 +19,8 @@ use crate::measure::Phase;
 
 /// How often the wish to stop is looked at.
 const SLICE: Duration = Duration::from_millis(100);
+/// A child that has not opened the device after this long never will.
+const START: Duration = Duration::from_secs(60);
 
 /// A line to the child: measure this.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -57,6 +59,8 @@ impl Request {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// The device is open; rows can be asked for.
+    Ready,
     /// The driver is about to build.
     Build,
     /// The kernel is about to run.
@@ -96,7 +100,32 @@ impl<'a> Child<'a> {
         Self { program, arguments, timeout, stop, note: Box::new(note), running: None }
     }
 
-    fn start(&self) -> Result<Running, WorkerFailure> {
+    /// Start the child and wait until it has opened the device: that it cannot is no row's fault.
+    fn start(&mut self) -> Result<Running, WorkerFailure> {
+        let running = self.spawn()?;
+        let end = Instant::now() + START;
+        let cannot = |why: &str| Err(WorkerFailure::CannotStart(why.to_owned()));
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(WorkerFailure::Interrupted);
+            }
+            match running.events.recv_timeout(SLICE) {
+                Ok(Event::Ready) => return Ok(running),
+                Ok(Event::Note(note)) => (self.note)(note),
+                Ok(_) => return cannot("it answers before it is asked"),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= end => {
+                    return cannot("it does not open the device");
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    let ended = WorkerFailure::CannotStart("it ended at once".to_owned());
+                    return Err(self.stopped_or(ended));
+                }
+            }
+        }
+    }
+
+    fn spawn(&self) -> Result<Running, WorkerFailure> {
         let failed = |error: std::io::Error| WorkerFailure::CannotStart(error.to_string());
         let mut process = Command::new(&self.program)
             .args(&self.arguments)
@@ -136,6 +165,7 @@ impl<'a> Child<'a> {
                 Ok(Event::Build) => phase = Phase::Build,
                 Ok(Event::Launch) => phase = Phase::Launch,
                 Ok(Event::Note(note)) => (self.note)(note),
+                Ok(Event::Ready) => {}
                 Ok(Event::Row(line)) => {
                     return Row::parse(&line).map_err(|_| WorkerFailure::Died(phase));
                 }
@@ -194,8 +224,9 @@ mod tests {
     }
 
     fn measure(script: &str, stop: &AtomicBool) -> Result<Row, WorkerFailure> {
-        let arguments = ["-c", script].map(OsString::from).to_vec();
         let timeout = Duration::from_millis(300);
+        let script = format!("echo '\"ready\"'; {script}");
+        let arguments = ["-c", &script].map(OsString::from).to_vec();
         Child::new("/bin/sh".into(), arguments, timeout, stop, |_| {}).measure(&row())
     }
 
@@ -227,6 +258,11 @@ mod tests {
             &stop,
             |_| {},
         );
+        assert!(matches!(child.measure(&row()), Err(WorkerFailure::CannotStart(_))));
+        // Nor that the device cannot be opened any more.
+        let arguments = ["-c", "exit 1"].map(OsString::from).to_vec();
+        let mut child =
+            Child::new("/bin/sh".into(), arguments, Duration::from_secs(1), &stop, |_| {});
         assert!(matches!(child.measure(&row()), Err(WorkerFailure::CannotStart(_))));
     }
 

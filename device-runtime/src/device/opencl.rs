@@ -5,8 +5,10 @@
 #![expect(unsafe_code, reason = "OpenCL is called through its C interface")]
 
 mod library;
+mod owned;
 
 use std::ptr;
+use std::sync::{Arc, Weak};
 
 use kernels::{KERNEL_FUNCTION, Launch, Limits, Program};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
@@ -20,6 +22,10 @@ use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
 use opencl3::types::{CL_BLOCKING, cl_mem, cl_uint, cl_ulong};
 
+pub use owned::refused_releases;
+
+use owned::Owned;
+
 use super::{Arguments, Device, DeviceError, DeviceInfo};
 
 const PLATFORM_NOT_FOUND: i32 = -1001;
@@ -29,20 +35,31 @@ const LIBRARY_FUNCTION_MISSING: i32 = -2001;
 pub struct OpenCl {
     info: DeviceInfo,
     device: ClDevice,
-    context: Context,
-    queue: CommandQueue,
+    queue: Owned<CommandQueue>,
+    context: Owned<Context>,
 }
 
 /// A kernel and the program it came from.
 pub struct OpenClKernel {
-    kernel: Kernel,
-    program: ClProgram,
+    kernel: Owned<Kernel>,
+    program: Owned<ClProgram>,
+    /// Address of the context, which lives as long as the kernel.
+    context: usize,
+    /// The buffers set last: OpenCL keeps them alive from the launch on, but not before.
+    buffers: [Weak<Owned<Buffer<u8>>>; 3],
 }
+
+/// An enqueued launch.
+pub struct OpenClEvent(Owned<Event>);
+
+type Memory = Arc<Owned<Buffer<u8>>>;
 
 /// Memory on the device.
 pub struct OpenClBuffer {
-    buffer: Buffer<u8>,
+    buffer: Memory,
     bytes: u64,
+    /// Address of the context, which lives as long as the buffer.
+    context: usize,
 }
 
 /// A device as [`devices`] finds it.
@@ -134,22 +151,33 @@ impl OpenCl {
     fn from_found(found: Found) -> Result<Self, DeviceError> {
         let Found { info, device, .. } = found;
         let context = Context::from_device(&device).map_err(failed("clCreateContext"))?;
+        let context = Owned::new(context);
         let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
             .map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { info, device, context, queue })
+        Ok(Self { info, device, queue: Owned::new(queue), context })
     }
 
     /// Work on the caller's own context and queue; timings need a queue with profiling.
     ///
     /// # Errors
-    /// The driver says nothing of the device, or the context has none.
+    /// The context has not exactly one device, or the queue is not the context's; or the driver
+    /// says nothing of the device.
     pub fn with_queue(context: Context, queue: CommandQueue) -> Result<Self, DeviceError> {
-        let device = ClDevice::new(context.default_device());
+        let (context, queue) = (Owned::new(context), Owned::new(queue));
+        let &[only] = context.devices() else {
+            return Err(DeviceError::Foreign("context of several devices"));
+        };
+        let same_context = queue.context().map_err(failed("clGetCommandQueueInfo"))?;
+        let same_device = queue.device().map_err(failed("clGetCommandQueueInfo"))?;
+        if (same_context, same_device) != (context.get(), only) {
+            return Err(DeviceError::Foreign("queue"));
+        }
+        let device = ClDevice::new(only);
         let platform = device.platform().map_err(failed("clGetDeviceInfo"))?;
         let platform = opencl3::platform::Platform::new(platform);
         let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
         let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
-        Ok(Self { info, device, context, queue })
+        Ok(Self { info, device, queue, context })
     }
 
     /// The context, to make buffers in.
@@ -158,17 +186,36 @@ impl OpenCl {
         &self.context
     }
 
-    fn finished(&self, program: ClProgram) -> Result<OpenClKernel, DeviceError> {
+    fn finished(&self, program: Owned<ClProgram>) -> Result<OpenClKernel, DeviceError> {
         let kernel = Kernel::create(&program, KERNEL_FUNCTION).map_err(failed("clCreateKernel"))?;
-        Ok(OpenClKernel { kernel, program })
+        Ok(OpenClKernel {
+            kernel: Owned::new(kernel),
+            program,
+            context: self.context.get() as usize,
+            buffers: [const { Weak::new() }; 3],
+        })
+    }
+
+    /// Refuse what was made on another device before the driver sees it.
+    fn check_mine(&self, what: &'static str, context: usize) -> Result<(), DeviceError> {
+        if context == self.context.get() as usize {
+            Ok(())
+        } else {
+            Err(DeviceError::Foreign(what))
+        }
     }
 }
 
 impl OpenClBuffer {
-    /// Use the caller's own buffer of `bytes` bytes.
-    #[must_use]
-    pub fn new(buffer: Buffer<u8>, bytes: u64) -> Self {
-        Self { buffer, bytes }
+    /// Use the caller's own buffer.
+    ///
+    /// # Errors
+    /// The driver does not tell its size.
+    pub fn new(buffer: Buffer<u8>) -> Result<Self, DeviceError> {
+        let buffer = Arc::new(Owned::new(buffer));
+        let bytes = buffer.size().map_err(failed("clGetMemObjectInfo"))? as u64;
+        let context = buffer.context().map_err(failed("clGetMemObjectInfo"))? as usize;
+        Ok(Self { buffer, bytes, context })
     }
 }
 
@@ -207,7 +254,7 @@ fn sizes(values: [u64; 3]) -> Result<[usize; 3], DeviceError> {
 
 impl Device for OpenCl {
     type Buffer = OpenClBuffer;
-    type Event = Event;
+    type Event = OpenClEvent;
     type Kernel = OpenClKernel;
 
     fn info(&self) -> &DeviceInfo {
@@ -215,8 +262,9 @@ impl Device for OpenCl {
     }
 
     fn build(&self, program: &Program) -> Result<OpenClKernel, DeviceError> {
-        let mut built = ClProgram::create_from_source(&self.context, program.source)
+        let built = ClProgram::create_from_source(&self.context, program.source)
             .map_err(failed("clCreateProgramWithSource"))?;
+        let mut built = Owned::new(built);
         if let Err(error) = built.build(self.context.devices(), &program.options) {
             let log = built.get_build_log(self.device.id()).unwrap_or_default();
             let log = format!("{error}: {}", log.trim());
@@ -229,7 +277,7 @@ impl Device for OpenCl {
         let devices = self.context.devices();
         // SAFETY: the context has exactly this one device, and there is one binary for it.
         let loaded = unsafe { ClProgram::create_from_binary(&self.context, devices, &[binary]) };
-        let mut loaded = loaded.map_err(failed("clCreateProgramWithBinary"))?;
+        let mut loaded = Owned::new(loaded.map_err(failed("clCreateProgramWithBinary"))?);
         loaded.build(devices, &program.options).map_err(failed("clBuildProgram"))?;
         self.finished(loaded)
     }
@@ -256,7 +304,8 @@ impl Device for OpenCl {
         // SAFETY: no host pointer is given.
         let buffer =
             unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, size, ptr::null_mut()) };
-        Ok(OpenClBuffer { buffer: buffer.map_err(failed("clCreateBuffer"))?, bytes })
+        let buffer = Arc::new(Owned::new(buffer.map_err(failed("clCreateBuffer"))?));
+        Ok(OpenClBuffer { buffer, bytes, context: self.context.get() as usize })
     }
 
     fn bytes(&self, buffer: &OpenClBuffer) -> u64 {
@@ -271,11 +320,13 @@ impl Device for OpenCl {
         if data.is_empty() {
             return Ok(());
         }
-        // SAFETY: the copy is waited for, and fits the buffer.
-        let done = unsafe {
-            self.queue.enqueue_write_buffer(&mut buffer.buffer, CL_BLOCKING, 0, data, &[])
+        self.check_mine("buffer", buffer.context)?;
+        let Some(memory) = Arc::get_mut(&mut buffer.buffer) else {
+            return Err(DeviceError::Foreign("buffer"));
         };
-        done.map(|_| ()).map_err(failed("clEnqueueWriteBuffer"))
+        // SAFETY: the copy is waited for, and fits the buffer.
+        let done = unsafe { self.queue.enqueue_write_buffer(memory, CL_BLOCKING, 0, data, &[]) };
+        done.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueWriteBuffer"))
     }
 
     fn read(&self, buffer: &OpenClBuffer, data: &mut [u8]) -> Result<(), DeviceError> {
@@ -286,10 +337,13 @@ impl Device for OpenCl {
         if data.is_empty() {
             return Ok(());
         }
+        self.check_mine("buffer", buffer.context)?;
+        // A caller's queue need not keep the order.
+        self.finish()?;
         // SAFETY: the copy is waited for, and fits the buffer.
         let done =
             unsafe { self.queue.enqueue_read_buffer(&buffer.buffer, CL_BLOCKING, 0, data, &[]) };
-        done.map(|_| ()).map_err(failed("clEnqueueReadBuffer"))
+        done.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueReadBuffer"))
     }
 
     fn set_arguments(
@@ -297,20 +351,26 @@ impl Device for OpenCl {
         kernel: &mut OpenClKernel,
         arguments: &Arguments<'_, OpenClBuffer>,
     ) -> Result<(), DeviceError> {
+        self.check_mine("kernel", kernel.context)?;
+        let matrices = arguments.matrices();
+        for (buffer, _) in matrices {
+            self.check_mine("buffer", buffer.context)?;
+        }
+        kernel.buffers = matrices.map(|(buffer, _)| Arc::downgrade(&buffer.buffer));
         let kernel = &kernel.kernel;
         let call = *arguments.problem().problem();
         let k = arguments.problem().effective_k();
         let set = || {
             // SAFETY: types and order are those of the kernel function, which every family's
-            // source declares alike; buffers outlive the launch by the driver's own count.
+            // source declares alike; that the buffers still live is asked at the launch.
             unsafe {
                 kernel.set_arg::<cl_uint>(0, &call.shape.m)?;
                 kernel.set_arg::<cl_uint>(1, &call.shape.n)?;
                 kernel.set_arg::<cl_uint>(2, &k)?;
                 kernel.set_arg::<f32>(3, &call.alpha)?;
                 kernel.set_arg::<f32>(4, &call.beta)?;
-                for ((buffer, operand), first) in arguments.matrices().into_iter().zip([5, 9, 13]) {
-                    // `check` proved that a leading dimension fits 32 bits.
+                for ((buffer, operand), first) in matrices.into_iter().zip([5, 9, 13]) {
+                    // `check` proved that a leading dimension that is read fits 32 bits.
                     let leading = operand.leading as cl_uint;
                     kernel.set_arg::<cl_mem>(first, &buffer.buffer.get())?;
                     kernel.set_arg::<cl_ulong>(first + 1, &operand.offset)?;
@@ -323,11 +383,19 @@ impl Device for OpenCl {
         set().map_err(failed("clSetKernelArg"))
     }
 
-    fn enqueue(&self, kernel: &mut OpenClKernel, launch: &Launch) -> Result<Event, DeviceError> {
+    fn enqueue(
+        &self,
+        kernel: &mut OpenClKernel,
+        launch: &Launch,
+    ) -> Result<OpenClEvent, DeviceError> {
+        self.check_mine("kernel", kernel.context)?;
+        let [Some(_a), Some(_b), Some(_c)] = kernel.buffers.each_ref().map(Weak::upgrade) else {
+            return Err(DeviceError::Foreign("buffer"));
+        };
         let offset = sizes(launch.offset)?;
         let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
-        // SAFETY: the arrays have the three dimensions announced; the kernel checks that it is
-        // inside C, and `check` proved that C's extent is inside its buffer.
+        // SAFETY: the arrays have the three dimensions announced; the buffers live; the kernel
+        // checks that it is inside C, and `check` proved that C's extent is inside its buffer.
         let event = unsafe {
             self.queue.enqueue_nd_range_kernel(
                 kernel.kernel.get(),
@@ -338,20 +406,46 @@ impl Device for OpenCl {
                 &[],
             )
         };
-        event.map_err(failed("clEnqueueNDRangeKernel"))
+        let event = event.map_err(failed("clEnqueueNDRangeKernel"))?;
+        Ok(OpenClEvent(Owned::new(event)))
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
         self.queue.finish().map_err(failed("clFinish"))
     }
 
-    fn nanoseconds(&self, event: &Event) -> Result<u64, DeviceError> {
+    fn nanoseconds(&self, OpenClEvent(event): &OpenClEvent) -> Result<u64, DeviceError> {
         event.wait().map_err(failed("clWaitForEvents"))?;
         let start = event.profiling_command_start().map_err(failed("clGetEventProfilingInfo"))?;
         let end = event.profiling_command_end().map_err(failed("clGetEventProfilingInfo"))?;
-        match end.checked_sub(start) {
-            Some(nanoseconds) if nanoseconds > 0 && start > 0 => Ok(nanoseconds),
-            _ => Err(DeviceError::Clock { end, start }),
-        }
+        elapsed(start, end, self.info.clock_resolution_ns)
+    }
+}
+
+/// Time between two readings of a clock with steps of `step` nanoseconds: what is shorter than a
+/// step counts as one.
+fn elapsed(start: u64, end: u64, step: u64) -> Result<u64, DeviceError> {
+    match end.checked_sub(start) {
+        Some(nanoseconds) if end > 0 => Ok(nanoseconds.max(step).max(1)),
+        _ => Err(DeviceError::Clock { end, start }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_time_is_zero_and_a_clock_that_runs_backwards_is_an_error() {
+        assert_eq!(elapsed(1000, 3500, 1), Ok(2500));
+        assert_eq!(elapsed(1000, 1000, 1000), Ok(1000));
+        assert_eq!(elapsed(1000, 1000, 0), Ok(1));
+        assert_eq!(elapsed(1000, 999, 1), Err(DeviceError::Clock { end: 999, start: 1000 }));
+        assert_eq!(elapsed(0, 0, 1), Err(DeviceError::Clock { end: 0, start: 0 }));
+    }
+
+    #[test]
+    fn a_number_is_an_index_and_nothing_else() {
+        assert!(is_index("0:1") && !is_index("0:") && !is_index("mali") && !is_index("0:1:2"));
     }
 }

@@ -10,9 +10,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use device_runtime::collect::CollectError;
+use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+const MISTAKE: u8 = 1;
 const UNEXPECTED: u8 = 2;
 /// Least time between two lines of progress.
 const INTERVAL: Duration = Duration::from_millis(250);
@@ -43,13 +46,17 @@ impl Output {
         Self { json, quiet, bar, begun: Instant::now(), last: None }
     }
 
-    /// Print a result.
+    /// Print a result. In JSON the text for people goes along as `text`, for whoever shows it.
     pub(crate) fn result(&self, result: &(impl fmt::Display + Serialize)) -> anyhow::Result<()> {
-        let text = if self.json {
-            serde_json::to_string(result).context("could not write the result as JSON")?
-        } else {
-            result.to_string()
-        };
+        let mut text = result.to_string();
+        if self.json {
+            let mut fields =
+                serde_json::to_value(result).context("could not write the result as JSON")?;
+            if let Some(fields) = fields.as_object_mut() {
+                fields.insert("text".to_owned(), text.into());
+            }
+            text = fields.to_string();
+        }
         self.bar.suspend(|| writeln!(io::stdout().lock(), "{text}")).context("could not print")
     }
 
@@ -105,7 +112,10 @@ impl Output {
         for cause in chain {
             self.line(&format!("  caused by: {cause}"));
         }
-        ExitCode::from(1)
+        for hint in error.chain().filter_map(hint) {
+            self.line(&format!("  hint: {hint}"));
+        }
+        ExitCode::from(code(error))
     }
 
     fn line(&self, line: &str) {
@@ -114,6 +124,63 @@ impl Output {
             let _ = writeln!(io::stderr().lock(), "{line}");
         });
     }
+}
+
+/// What the user can do about a cause.
+fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    match cause.downcast_ref::<DeviceError>() {
+        Some(DeviceError::NoPlatform) => {
+            return Some("install the device's driver; pocl-opencl-icd runs on any CPU");
+        }
+        Some(DeviceError::NoLibrary(_)) => {
+            return Some(
+                "install ocl-icd-libopencl1, or name the library: GEMMTREE_OPENCL=NAME_OR_PATH",
+            );
+        }
+        Some(DeviceError::Ambiguous(_)) => return Some("choose by its number: --device P:D"),
+        Some(DeviceError::NoDevice { .. }) => {
+            return Some("gemmtree-board devices lists what there is");
+        }
+        _ => {}
+    }
+    match cause.downcast_ref::<RuntimeError>() {
+        Some(RuntimeError::StaleBinary { .. }) => {
+            return Some("gemmtree-board compile --model MODEL --output BUNDLE");
+        }
+        Some(RuntimeError::ClassNotShipped(_)) => {
+            return Some("gemmtree-board compile without --class builds every class of the model");
+        }
+        _ => {}
+    }
+    match cause.downcast_ref::<CollectError>() {
+        Some(CollectError::Interrupted) => Some("run the same command again to go on"),
+        _ => None,
+    }
+}
+
+/// 1 where the user can mend it, 2 where the system failed.
+fn code(error: &anyhow::Error) -> u8 {
+    let failed_io = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<io::Error>().is_some_and(|error| {
+            use io::ErrorKind::{
+                AlreadyExists, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound,
+                PermissionDenied, ReadOnlyFilesystem, UnexpectedEof,
+            };
+            !matches!(
+                error.kind(),
+                AlreadyExists
+                    | InvalidData
+                    | InvalidInput
+                    | IsADirectory
+                    | NotADirectory
+                    | NotFound
+                    | PermissionDenied
+                    | ReadOnlyFilesystem
+                    | UnexpectedEof
+            )
+        })
+    };
+    if error.chain().any(failed_io) { UNEXPECTED } else { MISTAKE }
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -66,7 +66,7 @@ fn candidates(choice: Option<&str>) -> Vec<&str> {
 fn probe(name: &str) -> Result<(), String> {
     // SAFETY: running a library's initialisers is what loading OpenCL means.
     #[expect(unsafe_code, reason = "loading a library runs its code")]
-    let library = unsafe { libloading::Library::new(name) }.map_err(|error| error.to_string())?;
+    let library = unsafe { libloading::Library::new(name) }.map_err(reason)?;
     // SAFETY: the symbol is looked up, never called.
     #[expect(unsafe_code, reason = "a look-up is unsafe by its signature")]
     let found = unsafe { library.get::<unsafe extern "C" fn()>(b"clGetPlatformIDs") };
@@ -74,6 +74,11 @@ fn probe(name: &str) -> Result<(), String> {
     // Some drivers do not survive being unloaded.
     std::mem::forget(library);
     result
+}
+
+/// The loader's own words where there are any.
+fn reason(error: libloading::Error) -> String {
+    std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! `gemmtree-board check`: kernels against the reference.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
+use device_runtime::DeviceError;
 use device_runtime::check::{KernelReport, SourceUnit, check_bundle, check_sources};
 use serde::Serialize;
 
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     }
 }
 
-fn of_bundle(args: &Args, path: &PathBuf, out: &Output) -> anyhow::Result<()> {
+fn of_bundle(args: &Args, path: &Path, out: &Output) -> anyhow::Result<()> {
     let bytes = file::read(path)?;
     let bundle = file::parse(path, &bytes)?;
     let mut runtime = file::load(path, args.device.open()?, &bundle)?;
@@ -130,8 +131,17 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         if end.is_some_and(|end| Instant::now() >= end) {
             break;
         }
-        let report = check_sources(&device, unit)?;
         done.programs += 1;
+        let report = match check_sources(&device, unit) {
+            Ok(report) => report,
+            Err(error @ DeviceError::Build { .. }) => {
+                // One program that the driver cannot build does not hide what the others do.
+                done.not_built += 1;
+                out.note(format_args!("not built: {error}"));
+                continue;
+            }
+            Err(error) => return Err(error.into()),
+        };
         done.configurations += report.configurations;
         done.ruled_out += report.ruled_out;
         done.problems += report.problems;
@@ -143,8 +153,8 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         out.progress(done.programs, units.len(), &report.program);
     }
     out.result(&done)?;
-    if done.wrong > 0 {
-        bail!("{} configurations are wrong", done.wrong);
+    if done.wrong + done.not_built > 0 {
+        bail!("{} configurations are wrong, {} programs not built", done.wrong, done.not_built);
     }
     Ok(())
 }
@@ -156,6 +166,7 @@ struct SourcesDone {
     of_programs: usize,
     configurations: usize,
     ruled_out: usize,
+    not_built: usize,
     problems: usize,
     wrong: usize,
     worst_share_of_bound: f64,
@@ -164,11 +175,12 @@ struct SourcesDone {
 impl fmt::Display for SourcesDone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { programs, of_programs, configurations, ruled_out, problems, wrong, .. } = self;
+        let not_built = self.not_built;
         write!(
             f,
-            "{programs} of {of_programs} programs, {configurations} configurations \
-             ({ruled_out} more beyond the device's limits), {problems} problems: {wrong} wrong, \
-             largest error {:.0} % of its bound",
+            "{programs} of {of_programs} programs ({not_built} not built), {configurations} \
+             configurations ({ruled_out} more beyond the device's limits), {problems} problems: \
+             {wrong} wrong, largest error {:.0} % of its bound",
             100.0 * self.worst_share_of_bound
         )
     }

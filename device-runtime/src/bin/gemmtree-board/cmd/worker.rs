@@ -19,7 +19,9 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // A signal to the whole group is for `collect` to answer.
     ctrlc::set_handler(|| {}).context("could not handle signals")?;
+    end_with_parent();
     let mut measurer = Measurer::new(args.device.open()?);
+    say(&Event::Ready)?;
     let failed = RefCell::new(None);
     let send = |event: Event| {
         if let Err(error) = say(&event) {
@@ -45,6 +47,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// A kernel that hangs must not outlive a `collect` that was killed.
+fn end_with_parent() {
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    {
+        use rustix::process::{Signal, set_parent_process_death_signal};
+        // Where the system refuses, the worker ends when its input does.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    }
 }
 
 fn say(event: &Event) -> anyhow::Result<()> {
