@@ -8,7 +8,7 @@ mod library;
 mod owned;
 
 use std::ptr;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use kernels::{KERNEL_FUNCTION, Launch, Limits, Program};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
@@ -76,6 +76,9 @@ pub struct Found {
 /// # Errors
 /// No library, or no platform.
 pub fn devices() -> Result<Vec<Found>, DeviceError> {
+    // Drivers start up at the first look; PoCL crashes if two threads look at once.
+    static LOOKING: Mutex<()> = Mutex::new(());
+    let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
     library::load()?;
     let platforms = get_platforms().map_err(|ClError(code)| match code {
         PLATFORM_NOT_FOUND => DeviceError::NoPlatform,
