@@ -1,0 +1,181 @@
+//! The runtime as a library: threads, contexts that come and go, the caller's own objects.
+
+mod common;
+
+use std::thread;
+
+use common::{device, model};
+use device_runtime::compile::compile;
+use device_runtime::opencl::{self, OpenClBuffer};
+use device_runtime::{Arguments, Device, DeviceError, OpenCl, Runtime, RuntimeError};
+use kernels::bundle::Bundle;
+use kernels::{Configuration, Problem, reference};
+use opencl3::command_queue::{
+    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
+};
+use opencl3::context::Context;
+use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
+use opencl3::platform::get_platforms;
+use selector_core::{GemmShape, ProblemClass};
+
+const SIDE: u32 = 4;
+const LENGTH: usize = 16;
+
+fn problem(alpha: f32) -> Problem {
+    let packed = Problem::packed(ProblemClass::F32_NN, GemmShape::new(SIDE, SIDE, SIDE, 1));
+    Problem { alpha, ..packed }
+}
+
+fn matrix<D: Device>(device: &D, values: &[f32]) -> D::Buffer {
+    let mut buffer = device.allocate(4 * values.len() as u64).unwrap();
+    device.write(&mut buffer, bytemuck::cast_slice(values)).unwrap();
+    buffer
+}
+
+fn expected(alpha: f32) -> Vec<f32> {
+    let (a, b) = (reference::values(LENGTH, 1), reference::values(LENGTH, 2));
+    let length = LENGTH as u64;
+    let mut c = vec![0.0; LENGTH];
+    reference::gemm(&problem(alpha).check(length, length, length).unwrap(), &a, &b, &mut c);
+    c
+}
+
+/// Multiply `times` times with `alpha` and compare each result.
+fn multiply(runtime: &mut Runtime<'_, OpenCl>, alpha: f32, times: usize) {
+    let device = runtime.device();
+    let a = matrix(device, &reference::values(LENGTH, 1));
+    let b = matrix(device, &reference::values(LENGTH, 2));
+    let c = matrix(device, &[f32::NAN; LENGTH]);
+    let expected = expected(alpha);
+    for _ in 0..times {
+        runtime.gemm(problem(alpha), [&a, &b, &c]).unwrap();
+        let mut after = vec![0.0_f32; LENGTH];
+        runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+        for (found, expected) in after.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-5, "alpha {alpha}: {found}, not {expected}");
+        }
+    }
+}
+
+fn bundle(device: &OpenCl) -> Vec<u8> {
+    compile(device, &model(&[ProblemClass::F32_NN]), &[], |_| {}).unwrap()
+}
+
+#[test]
+fn threads_with_a_runtime_each_do_not_mix_their_arguments() {
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    thread::scope(|scope| {
+        for alpha in 1..=8_u8 {
+            let bytes = &bytes;
+            scope.spawn(move || {
+                let bundle = Bundle::parse(bytes).unwrap();
+                let mut runtime = Runtime::load(OpenCl::open(None).unwrap(), &bundle).unwrap();
+                multiply(&mut runtime, f32::from(alpha), 200);
+            });
+        }
+    });
+}
+
+#[test]
+fn a_runtime_can_move_to_another_thread() {
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    multiply(&mut runtime, 1.0, 1);
+    thread::scope(|scope| scope.spawn(move || multiply(&mut runtime, 2.0, 10)).join().unwrap());
+}
+
+#[test]
+fn contexts_that_come_and_go_do_not_see_each_other() {
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    for round in 0..50_u8 {
+        let mut runtime = Runtime::load(OpenCl::open(None).unwrap(), &bundle).unwrap();
+        multiply(&mut runtime, f32::from(round), 1);
+    }
+    assert_eq!(opencl::refused_releases(), 0);
+}
+
+#[test]
+fn what_was_made_elsewhere_is_refused_before_the_driver_sees_it() {
+    let (Some(here), Some(elsewhere)) = (device(), device()) else { return };
+    let program = Configuration::universal().program(ProblemClass::F32_NN);
+    let mut mine = here.build(&program).unwrap();
+    let mut foreign = elsewhere.build(&program).unwrap();
+    let buffers = [1, 2, 3].map(|seed| matrix(&here, &reference::values(LENGTH, seed)));
+    let of_foreign = [1, 2, 3].map(|seed| matrix(&elsewhere, &reference::values(LENGTH, seed)));
+    let arguments = Arguments::new(&here, problem(1.0), buffers.each_ref()).unwrap();
+    let foreign_arguments = Arguments::new(&here, problem(1.0), of_foreign.each_ref()).unwrap();
+    let refused = |what| Err(DeviceError::Foreign(what));
+    assert_eq!(here.set_arguments(&mut foreign, &arguments), refused("kernel"));
+    assert_eq!(here.set_arguments(&mut mine, &foreign_arguments), refused("buffer"));
+    let mut bytes = [0; 4];
+    assert_eq!(here.read(&of_foreign[0], &mut bytes), refused("buffer"));
+    // A buffer that was dropped between setting it and the launch.
+    here.set_arguments(&mut mine, &arguments).unwrap();
+    let launches = Configuration::universal().launches(arguments.problem());
+    drop(buffers);
+    let launched = here.enqueue(&mut mine, &launches[0]);
+    assert_eq!(launched.err(), Some(DeviceError::Foreign("buffer")));
+}
+
+#[test]
+fn the_callers_own_context_queue_and_buffers_are_used() {
+    if device().is_none() {
+        return;
+    }
+    let id = get_platforms().unwrap()[0].get_devices(CL_DEVICE_TYPE_ALL).unwrap()[0];
+    let context = Context::from_device(&ClDevice::new(id)).unwrap();
+    // The order of the queue is the caller's choice too.
+    let properties = CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+    let queue = CommandQueue::create_default(&context, properties).unwrap();
+    let device = OpenCl::with_queue(context, queue).unwrap();
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    multiply(&mut runtime, 3.0, 20);
+
+    let make = || {
+        let context = runtime.device().context();
+        own_buffer(context, 4 * LENGTH)
+    };
+    let (mut a, mut b, small) = (make(), make(), own_buffer(runtime.device().context(), 60));
+    for (buffer, seed) in [(&mut a, 1), (&mut b, 2)] {
+        let values = reference::values(LENGTH, seed);
+        runtime.device().write(buffer, bytemuck::cast_slice(&values)).unwrap();
+    }
+    let c = make();
+    let call = runtime.gemm(problem(2.0), [&a, &b, &c]).unwrap();
+    let mut after = vec![0.0_f32; LENGTH];
+    runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+    assert!(after.iter().zip(expected(2.0)).all(|(one, other)| (one - other).abs() < 1e-5));
+    assert!(runtime.nanoseconds(&call).unwrap() > 0);
+    // The true size counts, whatever the caller believes.
+    let error = runtime.gemm(problem(2.0), [&a, &b, &small]).err();
+    assert!(matches!(error, Some(RuntimeError::Problem(_))), "{error:?}");
+}
+
+#[expect(unsafe_code, reason = "the caller's side of OpenCL")]
+fn own_buffer(context: &Context, bytes: usize) -> OpenClBuffer {
+    use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+    // SAFETY: no host pointer is given.
+    let buffer =
+        unsafe { Buffer::create(context, CL_MEM_READ_WRITE, bytes, std::ptr::null_mut()).unwrap() };
+    OpenClBuffer::new(buffer).unwrap()
+}
+
+#[test]
+fn a_queue_of_another_context_is_refused() {
+    if device().is_none() {
+        return;
+    }
+    let id = get_platforms().unwrap()[0].get_devices(CL_DEVICE_TYPE_ALL).unwrap()[0];
+    let contexts = [0, 1].map(|_| Context::from_device(&ClDevice::new(id)).unwrap());
+    let queue = CommandQueue::create_default(&contexts[1], 0).unwrap();
+    let [first, _second] = contexts;
+    let error = OpenCl::with_queue(first, queue).err();
+    assert_eq!(error, Some(DeviceError::Foreign("queue")));
+}
