@@ -16,6 +16,10 @@ const FACTORS: [f32; 3] = [0.0, 1.0, -0.5];
 const BATCHES: [u32; 2] = [1, 3];
 const PADDINGS: [u64; 2] = [0, 3];
 const OFFSETS: [u64; 2] = [0, 5];
+/// Beyond the largest work-group (128) of the largest tiles (8).
+const LONG: u32 = 1030;
+/// Largest size beside a long one.
+const BESIDE_LONG: u32 = 24;
 /// Elements of the buffers of A and B; problems read from anywhere in them.
 const INPUT: usize = 1 << 17;
 /// Elements between the outputs of two problems, which must keep their bits.
@@ -36,12 +40,18 @@ pub(super) fn every_size(class: ProblemClass) -> Vec<Problem> {
     problems
 }
 
-/// `count` problems with sizes up to `largest`.
+/// `count` problems with sizes up to `largest`; in every tenth, C is long enough for several
+/// work-groups of any configuration.
 pub(super) fn seeded(class: ProblemClass, count: usize, largest: u32, seed: u64) -> Vec<Problem> {
     let mut sequence = Sequence::new(seed);
     let size = |sequence: &mut Sequence| 1 + sequence.below(u64::from(largest)) as u32;
-    let one = |_| {
-        let sizes = [size(&mut sequence), size(&mut sequence), size(&mut sequence)];
+    let one = |number| {
+        let mut sizes = [size(&mut sequence), size(&mut sequence), size(&mut sequence)];
+        if number % 10 == 9 {
+            sizes = sizes.map(|size| size.min(BESIDE_LONG));
+            let side = if number % 20 == 9 { 0 } else { 2 };
+            sizes[side] = LONG + sequence.below(u64::from(LONG / 4)) as u32;
+        }
         drawn(class, sizes, &mut sequence)
     };
     (0..count).map(one).collect()
@@ -148,6 +158,21 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    #[test]
+    fn seeded_problems_fit_their_buffers_and_some_are_long() {
+        let problems = seeded(ProblemClass::F32_NN, 40, 96, 1);
+        let long = |size: fn(&GemmShape) -> u32| {
+            problems.iter().filter(|problem| size(&problem.shape) >= LONG).count()
+        };
+        assert_eq!((long(|shape| shape.m), long(|shape| shape.n)), (2, 2));
+        for problem in &problems {
+            for input in [problem.a, problem.b] {
+                let end = extent(input, problem.shape.batch.into()) + input.offset;
+                assert!(end <= INPUT as u64, "{problem:?}");
+            }
+        }
+    }
 
     #[test]
     fn every_pair_of_values_meets() {
