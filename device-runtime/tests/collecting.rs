@@ -1,5 +1,6 @@
 //! Collecting survives what happens to it: signals, kills, hangs, cut files.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test ends by a panic")]
 
 mod common;
 

@@ -1,4 +1,5 @@
 //! The runtime as a library: threads, contexts that come and go, the caller's own objects.
+#![expect(clippy::unwrap_used, reason = "a test ends by a panic")]
 
 mod common;
 

@@ -1,5 +1,10 @@
 //! What the tests on a device share: the program, small models, and whether there is a device.
 #![allow(dead_code, reason = "each test file takes what it needs")]
+#![allow(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a test may print, and ends by a panic"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use device_runtime::overhead::{Overhead, Quantiles};
 use kernels::Problem;
@@ -35,7 +36,10 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let bytes = file::read(&args.bundle)?;
     let bundle = file::parse(&args.bundle, &bytes)?;
-    let mut runtime = file::load(&args.bundle, args.device.open()?, &bundle)?;
+    let device = args.device.open()?;
+    let begun = Instant::now();
+    let mut runtime = file::load(&args.bundle, device, &bundle)?;
+    let load_ns = begun.elapsed().as_nanos() as u64;
     for shape in &args.shapes {
         let problem = Problem::packed(ProblemClass::F32_NN, *shape);
         let (a, b, c) = inputs(&problem)?;
@@ -45,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         let usable = runtime.usable(problem.class).unwrap_or(selector_core::KernelMask::NONE);
         let id = leaf.best_of(usable);
         let name = runtime.configurations()[usize::from(id.0)].to_string();
-        out.result(&Line::new(*shape, name, &overhead))?;
+        out.result(&Line::new(*shape, name, load_ns, &overhead))?;
     }
     Ok(())
 }
@@ -59,12 +63,13 @@ struct Line {
     arguments: Quantiles,
     enqueue: Quantiles,
     device: Quantiles,
+    load_ns: u64,
     first_call_ns: u64,
     host_share: f64,
 }
 
 impl Line {
-    fn new(shape: GemmShape, configuration: String, overhead: &Overhead) -> Self {
+    fn new(shape: GemmShape, configuration: String, load_ns: u64, overhead: &Overhead) -> Self {
         let &Overhead { calls, select, arguments, enqueue, device, first_call_ns } = overhead;
         let host_share = overhead.host_share();
         Self {
@@ -75,6 +80,7 @@ impl Line {
             arguments,
             enqueue,
             device,
+            load_ns,
             first_call_ns,
             host_share,
         }
@@ -88,7 +94,8 @@ impl fmt::Display for Line {
         };
         write!(
             f,
-            "{:<14} {:<20} select {}  arguments {}  enqueue {}  device {} µs, median (99 %); host {:.1} %",
+            "{:<14} {:<20} select {}  arguments {}  enqueue {}  device {} µs, median (99 %); \
+             host {:.1} %; cold: load {:.1} ms, first call {:.1} ms",
             self.shape,
             self.configuration,
             part(self.select),
@@ -96,6 +103,8 @@ impl fmt::Display for Line {
             part(self.enqueue),
             part(self.device),
             100.0 * self.host_share,
+            self.load_ns as f64 / 1e6,
+            self.first_call_ns as f64 / 1e6,
         )
     }
 }
