@@ -5,8 +5,10 @@ mod boards;
 mod check;
 mod collect;
 mod compile;
+mod demo;
 mod explain;
 mod flash;
+mod run;
 mod shapes;
 mod train;
 
@@ -20,8 +22,10 @@ pub(crate) enum Command {
     Check(check::Args),
     Collect(collect::Args),
     Compile(compile::Args),
+    Demo(demo::Args),
     Explain(explain::Args),
     Flash(flash::Args),
+    Run(run::Args),
     Shapes(shapes::Args),
     Train(train::Args),
 }
@@ -34,8 +38,10 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Check(args) => check::run(args, out),
         Command::Collect(args) => collect::run(args, out),
         Command::Compile(args) => compile::run(args, out),
+        Command::Demo(args) => demo::run(args, out),
         Command::Explain(args) => explain::run(args, out),
         Command::Flash(args) => flash::run(args, out),
+        Command::Run(args) => run::run(args, out),
         Command::Shapes(args) => shapes::run(args, out),
         Command::Train(args) => train::run(args, out),
     }

@@ -1,5 +1,6 @@
 //! A verb of the board's program, run on a board while its progress is shown here.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,6 +24,15 @@ pub(crate) struct ReachArgs {
     /// Part of the OpenCL device's name, instead of what the board file says
     #[arg(long, value_name = "TEXT")]
     pub(crate) device: Option<String>,
+}
+
+impl ReachArgs {
+    /// The flags as they are typed.
+    pub(crate) fn flags(&self) -> Vec<OsString> {
+        let program = self.board_program.iter().flat_map(|file| ["--board-program".into(), file.into()]);
+        let device = self.device.iter().flat_map(|device| ["--device".into(), device.into()]);
+        program.chain(device).collect()
+    }
 }
 
 /// A board that is ready to be asked.
@@ -83,6 +93,21 @@ impl OnBoard {
             Ended::Done => Ok(()),
             Ended::Interrupted => bail!("interrupted"),
         }
+    }
+
+    /// The OpenCL devices of the board.
+    pub(crate) fn devices(&self) -> anyhow::Result<Vec<Report>> {
+        let never = AtomicBool::new(false);
+        let mut found = Vec::new();
+        let exit = self.reach.run(&["devices".to_owned()], &never, &mut |line| {
+            if let Line::Output(text) = line
+                && let Some(Event::Result(report)) = Event::parse(text)
+            {
+                found.push(report);
+            }
+        });
+        self.ended("devices", hinted(exit)?, false)?;
+        Ok(found)
     }
 
     fn ended(&self, verb: &str, exit: Exit, stopped: bool) -> anyhow::Result<Ended> {
@@ -163,17 +188,36 @@ impl Event {
         if event == Some("done") {
             fields.remove("event");
         }
-        Some(Self::Result(Report(fields)))
+        let text = match fields.remove("text") {
+            Some(Value::String(text)) => Some(text),
+            _ => None,
+        };
+        Some(Self::Result(Report { fields, text }))
     }
 }
 
-/// A result of the board's program.
+/// A result of the board's program: its fields, and the text that the board has for people.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Report(pub(crate) Map<String, Value>);
+#[serde(transparent)]
+pub(crate) struct Report {
+    fields: Map<String, Value>,
+    #[serde(skip)]
+    text: Option<String>,
+}
+
+impl Report {
+    /// The text in a field.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.fields.get(name).and_then(Value::as_str)
+    }
+}
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, (key, value)) in self.0.iter().enumerate() {
+        if let Some(text) = &self.text {
+            return f.write_str(text);
+        }
+        for (index, (key, value)) in self.fields.iter().enumerate() {
             let space = if index == 0 { "" } else { "  " };
             match value {
                 Value::String(text) => write!(f, "{space}{key} {text}")?,

@@ -136,6 +136,12 @@ impl Answer {
     }
 }
 
+/// At most six decimals, and none that is zero.
+fn decimal(value: f64) -> String {
+    let text = format!("{value:.6}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// Time over the best measured time.
 fn slowdown(loss: Loss) -> Option<f64> {
     loss.log2().map(f64::exp2)
@@ -150,7 +156,7 @@ impl fmt::Display for Explanation {
         writeln!(f)?;
         for Question { feature, value, threshold, left } in &self.path {
             let sign = if *left { "<=" } else { ">" };
-            writeln!(f, "  {feature} = {value:.6} {sign} {threshold:.6}")?;
+            writeln!(f, "  {feature} = {} {sign} {}", decimal(*value), decimal(*threshold))?;
         }
         write!(f, "{}", self.answer)
     }
@@ -239,7 +245,7 @@ impl fmt::Display for WholeTree {
             }
             match node {
                 Entry::Split { feature, threshold } => {
-                    writeln!(f, "{indent}{feature} <= {threshold:.6} ?")?;
+                    writeln!(f, "{indent}{feature} <= {} ?", decimal(*threshold))?;
                 }
                 Entry::Leaf(answer) => {
                     let ids: Vec<_> = answer.kernels.iter().map(|one| one.id.to_string()).collect();

@@ -33,10 +33,10 @@ pub(crate) struct Args {
 pub(crate) struct Filter {
     /// Images at once
     #[arg(long, value_name = "N", default_value = "1", value_parser = images())]
-    batch: u16,
+    pub(crate) batch: u16,
     /// Leave out shapes with more floating-point operations, e.g. 2e8
     #[arg(long, value_name = "F", value_parser = flop)]
-    max_flop: Option<f64>,
+    pub(crate) max_flop: Option<f64>,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {

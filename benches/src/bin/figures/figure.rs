@@ -1,0 +1,81 @@
+//! One figure a line, and whether all were reached.
+
+use std::fmt;
+use std::io::{self, Write};
+
+/// What a figure must be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    /// At least this.
+    AtLeast(f64),
+    /// Exactly this.
+    Exactly(f64),
+    /// Told without a target.
+    None,
+    /// At most this far from another value.
+    Within(f64, f64),
+}
+
+impl Target {
+    fn reached(self, value: f64) -> bool {
+        match self {
+            Self::AtLeast(least) => value >= least,
+            Self::Exactly(exact) => value == exact,
+            Self::None => true,
+            // Decimal distances are not exact in binary.
+            Self::Within(distance, other) => (value - other).abs() <= distance + 1e-9,
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtLeast(least) => write!(f, ">={least}"),
+            Self::Exactly(exact) => write!(f, "={exact}"),
+            Self::None => f.write_str("-"),
+            Self::Within(distance, other) => write!(f, "{other}±{distance}"),
+        }
+    }
+}
+
+/// The figures of a part.
+#[derive(Debug, Default)]
+pub(crate) struct Sheet {
+    short: usize,
+}
+
+impl Sheet {
+    /// Print a figure.
+    pub(crate) fn figure(&mut self, name: &str, value: f64, target: Target) {
+        let reached = target.reached(value);
+        self.short += usize::from(!reached);
+        let verdict = if reached { "ok" } else { "short" };
+        let shown = format!("{value:.6}");
+        let shown = shown.trim_end_matches('0').trim_end_matches('.');
+        self.line(&format!("{name} {shown} {target} {verdict}"));
+    }
+
+    /// Print that a figure cannot be measured here, and why.
+    pub(crate) fn skipped(&mut self, name: &str, why: &str) {
+        self.line(&format!("{name} skipped: {why}"));
+    }
+
+    /// Say something that is no figure.
+    pub(crate) fn note(&self, message: &str) {
+        // A closed stderr must not stop the work.
+        let _ = writeln!(io::stderr().lock(), "{message}");
+    }
+
+    /// Whether no figure was short of its target.
+    pub(crate) fn all_reached(&self) -> bool {
+        self.short == 0
+    }
+
+    fn line(&mut self, line: &str) {
+        if writeln!(io::stdout().lock(), "{line}").is_err() {
+            // A figure that nobody saw was not shown.
+            self.short += 1;
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Prints the figures that the project claims, each beside its target: `name value target ok`.
+//!
+//! `figures PART` measures one part; the exit code is 1 if a figure is short of its target.
+
+mod figure;
+mod main_part;
+mod programs;
+
+use std::process::ExitCode;
+
+use crate::figure::Sheet;
+
+type Part = fn(&mut Sheet) -> anyhow::Result<()>;
+
+/// Every part. To add one: write its file, then name it here.
+const PARTS: [(&str, Part); 1] = [("main", main_part::measure)];
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    let mut sheet = Sheet::default();
+    let Some((_, part)) = PARTS.iter().find(|(part, _)| *part == name) else {
+        let known: Vec<&str> = PARTS.iter().map(|(part, _)| *part).collect();
+        sheet.note(&format!("error: no part is called `{name}`; parts: {}", known.join(", ")));
+        return ExitCode::from(1);
+    };
+    match part(&mut sheet) {
+        Ok(()) if sheet.all_reached() => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(1),
+        Err(error) => {
+            sheet.note(&format!("error: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
