@@ -63,6 +63,9 @@ pub enum WorkerFailure {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectError {
+    /// Another collector writes to the data set.
+    #[error("`{0}` is being written by another run; wait for it or name another file")]
+    Busy(PathBuf),
     /// A line at the top of the data set is wrong.
     #[error("`{path}`")]
     Header {
@@ -504,6 +507,9 @@ mod tests {
         let other = Header { space: None, ..header() };
         assert!(matches!(Journal::open(&path, &other), Err(CollectError::Mixed { .. })));
         assert_eq!(fs::read(&path).unwrap(), before);
+        let first = Journal::open(&path, &header()).unwrap();
+        assert!(matches!(Journal::open(&path, &header()), Err(CollectError::Busy(_))));
+        drop(first);
         let notes = folder.path().join("notes.txt");
         fs::write(&notes, "dear diary\n").unwrap();
         let error = Journal::open(&notes, &header());

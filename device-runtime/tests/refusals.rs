@@ -33,6 +33,8 @@ fn a_missing_library_and_one_without_opencl_are_named() {
     let ended = |library: &str| {
         Ended::of(program().env("GEMMTREE_OPENCL", library).arg("devices").output().unwrap())
     };
+    let unseen = program().env("OPENCL_DYLIB_PATH", "/no/lib.so").arg("devices").output().unwrap();
+    Ended::of(unseen).refused(&["/no/lib.so: "]);
     let both = ended("/no/such/libOpenCL.so;libm.so.6");
     both.refused(&["/no/such/libOpenCL.so: ", "libm.so.6: has no OpenCL entry points"]);
 }

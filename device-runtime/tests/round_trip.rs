@@ -46,6 +46,8 @@ fn a_model_becomes_a_bundle_that_computes_right_and_tells_its_cost() {
     }
     let nothing = run(&["run", "--bundle", bundle, "--shape", "0x5x5"]).ok().done();
     assert!(nothing["kernel"].is_null(), "{nothing}");
+    run(&["run", "--bundle", bundle, "--shape", "4294967295x4294967295x4294967295"])
+        .refused(&["beyond the device's largest buffer"]);
     let scaled = run(&["run", "--bundle", bundle, "--shape", "5x0x5"]).ok().done();
     assert_eq!(scaled["checked"], true);
     run(&["run", "--bundle", bundle, "--shape", "9x9x9", "--class", "f32-nt"]).refused(&["f32-nt"]);

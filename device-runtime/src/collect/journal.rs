@@ -1,8 +1,8 @@
 //! The data set while it grows: whole rows only, each synced when it is written.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use kernels::measurement::{COLUMNS, Header, Row, Status};
@@ -36,18 +36,21 @@ impl Journal {
     /// Another device's, damaged, or not a data set: it is left as it is.
     pub fn open(path: &Path, header: &Header) -> Result<Self, CollectError> {
         let io = |source| CollectError::Io { path: path.to_owned(), source };
-        let text = match fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let mut file =
+            OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
+        // Where a file system knows no locks there is no protection, and no harm.
+        if let Err(TryLockError::WouldBlock) = file.try_lock() {
+            return Err(CollectError::Busy(path.to_owned()));
+        }
+        let mut text = String::new();
+        match file.read_to_string(&mut text) {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 return Err(CollectError::NotADataSet(path.to_owned()));
             }
-            Err(error) => return Err(io(error)),
+            read => read.map_err(io)?,
         };
         let whole = text.rfind('\n').map_or(0, |newline| newline + 1);
         let done = read(path, &text[..whole], header)?;
-        let mut file =
-            OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
         if done.is_none() {
             file.set_len(0).map_err(io)?;
             writeln!(file, "{header}{COLUMNS}").map_err(io)?;

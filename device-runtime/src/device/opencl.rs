@@ -73,6 +73,9 @@ pub struct Found {
 
 /// Every device of every platform.
 ///
+/// The first look of a process at an OpenCL library of an unusual name sets an environment
+/// variable: no other thread may then be changing or reading the environment in C.
+///
 /// # Errors
 /// No library, or no platform.
 pub fn devices() -> Result<Vec<Found>, DeviceError> {

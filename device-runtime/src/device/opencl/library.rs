@@ -34,14 +34,12 @@ pub(super) fn load() -> Result<(), DeviceError> {
 }
 
 fn find() -> Result<(), DeviceError> {
-    if env::var_os(BINDINGS_CHOICE).is_some() {
-        return Ok(()); // The user speaks to the bindings directly.
-    }
-    let choice = env::var(CHOICE).ok();
+    // What names nothing that can be loaded would be passed over by the bindings without a word.
+    let choice = env::var(CHOICE).or_else(|_| env::var(BINDINGS_CHOICE)).ok();
     let mut tried = Vec::new();
     for name in candidates(choice.as_deref()) {
         match probe(name) {
-            Ok(()) if name == BINDINGS_NAME => return Ok(()),
+            Ok(()) if choice.is_none() && name == BINDINGS_NAME => return Ok(()),
             Ok(()) => {
                 // SAFETY: `load` runs this once, before the first OpenCL call of the process;
                 // our programs make that call before they start threads.

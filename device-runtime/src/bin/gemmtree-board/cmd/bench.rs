@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use device_runtime::Device;
 use device_runtime::overhead::{Overhead, Quantiles};
 use kernels::Problem;
 use selector_core::{GemmShape, ProblemClass};
@@ -42,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let load_ns = begun.elapsed().as_nanos() as u64;
     for shape in &args.shapes {
         let problem = Problem::packed(ProblemClass::F32_NN, *shape);
-        let (a, b, c) = inputs(&problem)?;
+        let (a, b, c) = inputs(&problem, runtime.device().info())?;
         let memory = buffers(runtime.device(), [&a, &b, &c])?;
         let overhead = Overhead::measure(&mut runtime, problem, memory.each_ref(), args.calls)?;
         let leaf = runtime.leaf(&problem);

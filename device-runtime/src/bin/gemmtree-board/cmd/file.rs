@@ -19,11 +19,25 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     };
-    let mut file = tempfile::NamedTempFile::new_in(folder).with_context(failed)?;
+    let mut file = temporary(folder).with_context(failed)?;
     file.write_all(bytes).with_context(failed)?;
     file.as_file().sync_all().with_context(failed)?;
     file.persist(path).with_context(failed)?;
     Ok(())
+}
+
+/// A new file that whoever may read the folder's files may read too.
+fn temporary(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".gemmtree-");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // The umask takes away what it must.
+        builder.permissions(fs::Permissions::from_mode(0o666));
+    }
+    // The path that `tempfile` adds to its error is one that the user does not know.
+    builder.tempfile_in(folder).map_err(|error| error.kind().into())
 }
 
 /// Check a bundle's bytes, read from `path`.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use device_runtime::{Device, HostTimes, OpenCl, Runtime};
+use device_runtime::{Device, DeviceError, DeviceInfo, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
 use kernels::reference::{Expectation, values};
 use selector_core::{ElementType, GemmShape, ProblemClass};
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         bail!("only f32 can be run from here; `check` covers the other types");
     }
     let problem = Problem::packed(args.class, args.shape);
-    let (a, b, before) = inputs(&problem)?;
+    let (a, b, before) = inputs(&problem, runtime.device().info())?;
     let [buffer_a, buffer_b, buffer_c] = buffers(runtime.device(), [&a, &b, &before])?;
     // The first call pays for what the driver does late.
     runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
@@ -70,11 +70,15 @@ fn host_ns(host: HostTimes) -> u64 {
 type Matrices = (Vec<f32>, Vec<f32>, Vec<f32>);
 
 /// Seeded A and B, and a C of NaN, which must vanish.
-pub(super) fn inputs(problem: &Problem) -> anyhow::Result<Matrices> {
+pub(super) fn inputs(problem: &Problem, device: &DeviceInfo) -> anyhow::Result<Matrices> {
     let batch = u64::from(problem.shape.batch);
     let length = |stride: u64| {
-        let elements = stride.checked_mul(batch).filter(|elements| *elements < 1 << 32);
-        elements.map(|elements| elements as usize).context("the matrices are too large")
+        let elements = stride.saturating_mul(batch);
+        let (need, have) = (elements.saturating_mul(4), device.largest_buffer);
+        if need > have {
+            return Err(DeviceError::LargestBuffer { need, have });
+        }
+        usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))
     };
     let (a, b) = (length(problem.a.stride)?, length(problem.b.stride)?);
     Ok((values(a, 1), values(b, 2), vec![f32::NAN; length(problem.c.stride)?]))
