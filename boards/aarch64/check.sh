@@ -49,7 +49,7 @@ done
 install -D --mode 755 build/aarch64/gemmtree-board "$root/opt/gemmtree/gemmtree-board"
 install -D --mode 644 "$model" "$root/opt/gemmtree/model.gtm"
 board() { chroot "$root" /opt/gemmtree/gemmtree-board "$@"; }
-board devices
-board compile --model /opt/gemmtree/model.gtm --output /opt/gemmtree/current.gtb --class f32-nn
-board check --bundle /opt/gemmtree/current.gtb
+board devices --text
+board compile --model /opt/gemmtree/model.gtm --output /opt/gemmtree/current.gtb --class f32-nn --text
+board check --bundle /opt/gemmtree/current.gtb --text
 echo "emulated aarch64: devices, compile and check passed"
