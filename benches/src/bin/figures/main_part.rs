@@ -41,14 +41,11 @@ fn trained(sheet: &mut Sheet) -> anyhow::Result<()> {
     tell("leaves", "/leaves", Target::None)?;
     tell("model_bytes", "/bytes", Target::None)?;
     let plain = train(&["--kernels", "8", "--learner", "cost-tree"])?;
-    sheet.figure(
-        "main.h200.cost_tree",
-        number(&plain, "/share_of_optimal/mean")?,
-        Target::None,
-    );
+    sheet.figure("main.h200.cost_tree", number(&plain, "/share_of_optimal/mean")?, Target::None);
     for (pruner, distance, means) in [("top-n", 0.01, TOP_N), ("k-means", 1.5, K_MEANS)] {
         for (kernels, mean) in means {
-            let one = train(&["--kernels", kernels, "--pruner", pruner, "--learner", "single-best"])?;
+            let one =
+                train(&["--kernels", kernels, "--pruner", pruner, "--learner", "single-best"])?;
             // Compared as the reference prints it: percent with two decimals.
             let value = (1e4 * number(&one, "/ceiling")?).round() / 100.0;
             let name = format!("main.h200.{pruner}.{kernels}.ceiling_percent");
