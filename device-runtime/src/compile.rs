@@ -1,9 +1,10 @@
 //! Model → bundle: build every kernel on this driver and keep its binary.
 
 use kernels::bundle::{self, BundleError};
-use kernels::{Configuration, space};
+use kernels::{Configuration, Program, space};
 use selector_core::{Model, ModelError, ProblemClass};
 
+use crate::measure::is_right;
 use crate::{Device, DeviceError};
 
 /// Why no bundle was made.
@@ -26,8 +27,8 @@ pub enum CompileError {
     /// The model has no tree, or the class asked for has none.
     #[error("the model has no tree for {0}")]
     NoTree(String),
-    /// The universal kernel does not build.
-    #[error("the universal kernel does not build")]
+    /// The universal kernel does not build, or is wrong.
+    #[error("the universal kernel cannot be used")]
     Universal(#[source] DeviceError),
 }
 
@@ -62,8 +63,9 @@ pub fn check_space(model: &[u8]) -> Result<(), CompileError> {
 
 /// Build the kernels of `model` for `classes` (all that have a tree, if empty) and write a bundle.
 ///
-/// A program that does not build is left out and reported; its kernel then gives way to the next
-/// in each leaf.
+/// Each kernel that fits the device runs once before its binary is taken: it must be right, and some
+/// drivers finish compiling only then. A program that does not build or is wrong is left out and
+/// reported; its kernel then gives way to the next in each leaf.
 ///
 /// # Errors
 /// [`CompileError`]; nothing is written anywhere.
@@ -82,25 +84,115 @@ pub fn compile<D: Device>(
     if classes.is_empty() {
         return Err(CompileError::NoTree("any class".to_owned()));
     }
-    let mut wanted = Vec::new();
-    for configuration in &bundle::kernels_of(&parsed)? {
+    let mut wanted: Vec<(Program, Vec<Configuration>)> = Vec::new();
+    for configuration in bundle::kernels_of(&parsed)? {
         for program in classes.iter().map(|class| configuration.program(*class)) {
-            if !wanted.iter().any(|(one, _)| *one == program) {
-                wanted.push((program, *configuration == Configuration::universal()));
+            match wanted.iter_mut().find(|(one, _)| *one == program) {
+                Some((_, sharing)) => sharing.push(configuration.clone()),
+                None => wanted.push((program, vec![configuration.clone()])),
             }
         }
     }
     let mut programs = Vec::new();
-    for (at, (program, is_universal)) in wanted.iter().enumerate() {
-        let binary = device.build(program).and_then(|kernel| device.binary(&kernel));
+    for (at, (program, configurations)) in wanted.iter().enumerate() {
+        let is_universal = configurations.contains(&Configuration::universal());
+        let binary = binary(device, program, configurations);
         let error = binary.as_ref().err();
         let (done, total, name) = (at + 1, wanted.len(), &program.name);
         progress(Compiled { done, total, program: name, error });
         match binary {
             Ok(binary) => programs.push((program.name.clone(), binary)),
-            Err(error) if *is_universal => return Err(CompileError::Universal(error)),
+            Err(error) if is_universal => return Err(CompileError::Universal(error)),
             Err(_) => {}
         }
     }
     Ok(bundle::write(&device.info().driver_key(), model, &programs)?)
+}
+
+/// Build a program, run its configurations that fit, and take its binary.
+fn binary<D: Device>(
+    device: &D,
+    program: &Program,
+    configurations: &[Configuration],
+) -> Result<Vec<u8>, DeviceError> {
+    let mut kernel = device.build(program)?;
+    let limit = device.work_group_limit(&kernel)?;
+    for configuration in configurations {
+        let fits = configuration.fits(&device.info().limits).is_ok();
+        if !fits || configuration.work_group() > limit {
+            continue;
+        }
+        if !is_right(device, &mut kernel, configuration, program.class)? {
+            return Err(DeviceError::WrongResult(configuration.to_string()));
+        }
+    }
+    device.binary(&kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::bundle::Bundle;
+    use selector_core::{KernelId, Leaf, Loss, ModelSource, Tree, TreeSource};
+
+    use super::*;
+    use crate::mock::Mock;
+
+    fn model() -> Vec<u8> {
+        let kernels = ["tile:1x1x1@8x8", "tile:1x1x1@16x16", "tile:2x2x2@8x8"];
+        let packed = kernels.map(|name| name.parse::<Configuration>().unwrap().packed());
+        let class = ProblemClass::F32_NN;
+        let source = ModelSource {
+            device: "mock",
+            driver: "1",
+            method: "test",
+            space: None,
+            score: None,
+            kernels: packed.to_vec(),
+            trees: vec![Tree::Leaf(Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, 1))],
+            classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
+        };
+        source.encode().unwrap()
+    }
+
+    fn names(device: &Mock) -> (Vec<String>, Vec<String>) {
+        let mut left_out = Vec::new();
+        let bytes = compile(device, &model(), &[], |step| {
+            assert!(step.done <= step.total && step.total == 3);
+            left_out.extend(step.error.map(ToString::to_string));
+        });
+        let bytes = bytes.unwrap();
+        let bundle = Bundle::parse(&bytes).unwrap();
+        (bundle.programs.iter().map(|one| one.name.to_owned()).collect(), left_out)
+    }
+
+    #[test]
+    fn configurations_that_share_a_program_are_compiled_once() {
+        let (names, left_out) = names(&Mock::default());
+        assert_eq!(names, ["universal/f32-nn", "tile:1x1x1/f32-nn", "tile:2x2x2/f32-nn"]);
+        assert!(left_out.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_build_run_or_compute_right_is_left_out() {
+        let list = || vec!["tile:1x".to_owned()];
+        for (device, why) in [
+            (Mock { broken_builds: list(), ..Mock::default() }, "does not build"),
+            (Mock { broken_launches: list(), ..Mock::default() }, "clEnqueueNDRangeKernel"),
+            (Mock { wrong_results: list(), ..Mock::default() }, "something else"),
+        ] {
+            let (names, left_out) = names(&device);
+            assert_eq!(names, ["universal/f32-nn", "tile:2x2x2/f32-nn"], "{why}");
+            assert!(left_out.len() == 1 && left_out[0].contains(why), "{left_out:?}");
+        }
+        // One that the device cannot run is shipped all the same: the runtime knows the limits.
+        let small = Mock { kernel_work_group: 64, ..Mock::default() };
+        assert_eq!(names(&small).0.len(), 3);
+    }
+
+    #[test]
+    fn without_a_universal_kernel_there_is_no_bundle() {
+        let device = Mock { wrong_results: vec!["universal".to_owned()], ..Mock::default() };
+        let error = compile(&device, &model(), &[], |_| {}).unwrap_err();
+        assert!(matches!(error, CompileError::Universal(DeviceError::WrongResult(_))), "{error}");
+    }
 }

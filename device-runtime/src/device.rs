@@ -244,6 +244,9 @@ pub enum DeviceError {
     /// The library is there, but no driver.
     #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,
+    /// A kernel is built and runs, but is wrong.
+    #[error("{0} computes something else than the reference")]
+    WrongResult(String),
     /// The driver says nothing of the size of a number it gave.
     #[error("{0} does not fit this machine's sizes")]
     TooLarge(&'static str),

@@ -212,7 +212,7 @@ pub(crate) fn run<D: Device>(
 }
 
 /// Whether a kernel computes the proof's problem right.
-fn is_right<D: Device>(
+pub(crate) fn is_right<D: Device>(
     device: &D,
     kernel: &mut D::Kernel,
     configuration: &Configuration,

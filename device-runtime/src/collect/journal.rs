@@ -4,6 +4,8 @@ use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use kernels::measurement::{COLUMNS, Header, Row, Status};
 use kernels::plan::PlanRow;
@@ -13,6 +15,9 @@ use super::CollectError;
 
 /// Times that a row is begun before the collector gives it up.
 const ATTEMPTS: u32 = 2;
+
+/// How long a collector that is just ending is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// An open data set, to which rows are appended.
 ///
@@ -39,8 +44,12 @@ impl Journal {
         let mut file =
             OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
         // Where a file system knows no locks there is no protection, and no harm.
-        if let Err(TryLockError::WouldBlock) = file.try_lock() {
-            return Err(CollectError::Busy(path.to_owned()));
+        let patience = Instant::now() + PATIENCE;
+        while let Err(TryLockError::WouldBlock) = file.try_lock() {
+            if Instant::now() >= patience {
+                return Err(CollectError::Busy(path.to_owned()));
+            }
+            thread::sleep(PATIENCE / 50);
         }
         let mut text = String::new();
         match file.read_to_string(&mut text) {

@@ -67,12 +67,14 @@ struct Line {
     load_ns: u64,
     first_call_ns: u64,
     host_share: f64,
+    gflops: f64,
 }
 
 impl Line {
     fn new(shape: GemmShape, configuration: String, load_ns: u64, overhead: &Overhead) -> Self {
         let &Overhead { calls, select, arguments, enqueue, device, first_call_ns } = overhead;
         let host_share = overhead.host_share();
+        let gflops = shape.flop() / device.median_ns.max(1) as f64;
         Self {
             shape: shape.to_string(),
             configuration,
@@ -84,28 +86,40 @@ impl Line {
             load_ns,
             first_call_ns,
             host_share,
+            gflops,
         }
+    }
+}
+
+/// A time in the unit that suits it.
+fn scaled(nanoseconds: u64) -> String {
+    match nanoseconds {
+        0..10_000 => format!("{nanoseconds} ns"),
+        10_000..10_000_000 => format!("{:.1} µs", nanoseconds as f64 / 1e3),
+        _ => format!("{:.1} ms", nanoseconds as f64 / 1e6),
     }
 }
 
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let part = |one: Quantiles| {
-            format!("{:.2} ({:.2})", one.median_ns as f64 / 1e3, one.p99_ns as f64 / 1e3)
-        };
-        write!(
+        writeln!(
             f,
-            "{:<14} {:<20} select {}  arguments {}  enqueue {}  device {} µs, median (99 %); \
-             host {:.1} %; cold: load {:.1} ms, first call {:.1} ms",
+            "{} by {}: {:.1} GFLOP/s, host {:.1} % of a call; cold: load {}, first call {}",
             self.shape,
             self.configuration,
+            self.gflops,
+            100.0 * self.host_share,
+            scaled(self.load_ns),
+            scaled(self.first_call_ns),
+        )?;
+        let part = |one: Quantiles| format!("{} ({})", scaled(one.median_ns), scaled(one.p99_ns));
+        write!(
+            f,
+            "    median (99 %): select {}, arguments {}, enqueue {}, device {}",
             part(self.select),
             part(self.arguments),
             part(self.enqueue),
             part(self.device),
-            100.0 * self.host_share,
-            self.load_ns as f64 / 1e6,
-            self.first_call_ns as f64 / 1e6,
         )
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use std::{env, fmt, fs};
+use std::{env, fmt, fs, io, thread};
 
 use anyhow::Context;
 use device_runtime::collect::{Child, Journal, Tally, collect};
@@ -33,6 +33,9 @@ pub(crate) struct Args {
     /// Give a measurement up after this long
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
+    /// End when stdin does: whoever asked for this is gone
+    #[arg(long, hide = true)]
+    attended: bool,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -48,6 +51,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let mut journal = Journal::open(&args.output, &header)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("could not handle signals")?;
+    if args.attended {
+        thread::spawn(|| {
+            // A failed read means the same as an end.
+            let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+            STOP.store(true, Ordering::Relaxed);
+        });
+    }
     let program = env::current_exe().context("could not find this program")?;
     let timeout = Duration::from_secs(args.timeout);
     let notes = std::sync::mpsc::channel();
@@ -107,8 +117,12 @@ impl From<Tally> for Counts {
 
 impl fmt::Display for Done<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counts { rows, reused, failed, throttled } = self.tally;
+        let Counts { rows, reused, failed, throttled } = &self.tally;
         write!(f, "{rows} rows in `{}`: {reused} there before", self.output.display())?;
-        write!(f, ", {failed} failed, {throttled} throttled")
+        write!(f, ", {failed} failed, {throttled} throttled")?;
+        if *throttled > 0 {
+            f.write_str(" (the device's speed was unsteady; run again to try those once more)")?;
+        }
+        Ok(())
     }
 }
