@@ -18,138 +18,170 @@
 #error "define TRANSPOSE_A, TRANSPOSE_B and HALF: 0 or 1"
 #endif
 
-#if HALF
-typedef half element;
-#define LOAD_ONE(from) vload_half(0, from)
-#define LOAD_MANY(width, from) vload_half##width(0, from)
-#define STORE_ONE(value, to) vstore_half(value, 0, to)
-#define STORE_MANY(width, value, to) vstore_half##width(value, 0, to)
-#else
-typedef float element;
-#define LOAD_ONE(from) (*(from))
-#define LOAD_MANY(width, from) vload##width(0, from)
-#define STORE_ONE(value, to) (*(to) = (value))
-#define STORE_MANY(width, value, to) vstore##width(value, 0, to)
-#endif
-
-#define COPY_1(to, from) ((to)[0] = LOAD_ONE(from))
-#define COPY_2(to, from) vstore2(LOAD_MANY(2, from), 0, to)
-#define COPY_4(to, from) vstore4(LOAD_MANY(4, from), 0, to)
-#define COPY_8(to, from) vstore8(LOAD_MANY(8, from), 0, to)
-#define BACK_1(to, from) STORE_ONE((from)[0], to)
-#define BACK_2(to, from) STORE_MANY(2, vload2(0, from), to)
-#define BACK_4(to, from) STORE_MANY(4, vload4(0, from), to)
-#define BACK_8(to, from) STORE_MANY(8, vload8(0, from), to)
 #define PASTE(name, width) name##width
 #define WIDE(name, width) PASTE(name, width)
-#define COPY(width, to, from) WIDE(COPY_, width)(to, from)
-#define BACK(width, to, from) WIDE(BACK_, width)(to, from)
+
+// LOAD_<width> and STORE_<width>: floats from and to elements in memory, aligned to one element.
+#if HALF
+typedef half element;
+#define LOAD_1(from) vload_half(0, from)
+#define LOAD_2(from) vload_half2(0, from)
+#define LOAD_4(from) vload_half4(0, from)
+#define LOAD_8(from) vload_half8(0, from)
+#define STORE_1(value, to) vstore_half(value, 0, to)
+#define STORE_2(value, to) vstore_half2(value, 0, to)
+#define STORE_4(value, to) vstore_half4(value, 0, to)
+#define STORE_8(value, to) vstore_half8(value, 0, to)
+#else
+typedef float element;
+#define LOAD_1(from) (*(from))
+#define LOAD_2(from) vload2(0, from)
+#define LOAD_4(from) vload4(0, from)
+#define LOAD_8(from) vload8(0, from)
+#define STORE_1(value, to) (*(to) = (value))
+#define STORE_2(value, to) vstore2(value, 0, to)
+#define STORE_4(value, to) vstore4(value, 0, to)
+#define STORE_8(value, to) vstore8(value, 0, to)
+#endif
+
+// PACK_<width> and SPREAD_<width>: a vector from and to a private array, which stays in registers
+// since every loop over it is unrolled.
+#define PACK_1(from) (*(from))
+#define PACK_2(from) vload2(0, from)
+#define PACK_4(from) vload4(0, from)
+#define PACK_8(from) vload8(0, from)
+#define SPREAD_1(value, to) (*(to) = (value))
+#define SPREAD_2(value, to) vstore2(value, 0, to)
+#define SPREAD_4(value, to) vstore4(value, 0, to)
+#define SPREAD_8(value, to) vstore8(value, 0, to)
+
+#if COL_TILE == 1
+typedef float tile_row;
+#else
+typedef WIDE(float, COL_TILE) tile_row;
+#endif
 
 kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
                  global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
                  global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
                  global element *restrict c, ulong c_offset, uint c_leading, ulong c_stride) {
-  const uint column = (uint)get_global_id(0) * COL_TILE;
   const uint row = (uint)get_global_id(1) * ROW_TILE;
+  const uint column = (uint)get_global_id(0) * COL_TILE;
   const ulong batch = get_global_id(2);
   if (row >= m || column >= n) {
     return;
   }
+  // A tile that would cross an edge of C moves back over its neighbour, computes some of its
+  // elements once more, and stores only its own. So nothing within the loop along k asks for edges.
+  const uint top = min(row, max(m, (uint)ROW_TILE) - ROW_TILE);
+  const uint side = min(column, max(n, (uint)COL_TILE) - COL_TILE);
   a += a_offset + batch * a_stride;
   b += b_offset + batch * b_stride;
-  c += c_offset + batch * c_stride;
+  c += c_offset + batch * c_stride + top * c_leading + side;
 
-  float sum[ROW_TILE][COL_TILE];
+  // Where row i of the tile begins in A, and column j in B. A C with fewer rows or columns than a
+  // tile repeats its last.
+#define ROW_AT(i) (min(top + (i), m - 1) * (TRANSPOSE_A ? 1 : a_leading))
+#define COLUMN_AT(j) (min(side + (j), n - 1) * (TRANSPOSE_B ? b_leading : 1))
+  const ulong a_step = TRANSPOSE_A ? a_leading : 1;
+  const ulong b_step = TRANSPOSE_B ? 1 : b_leading;
+
+  tile_row sum[ROW_TILE];
 #pragma unroll
-  for (int i = 0; i < ROW_TILE; ++i) {
-#pragma unroll
-    for (int j = 0; j < COL_TILE; ++j) {
-      sum[i][j] = 0.0f;
-    }
+  for (uint i = 0; i < ROW_TILE; ++i) {
+    sum[i] = (tile_row)(0.0f);
   }
 
-  const uint rows = min((uint)ROW_TILE, m - row);
-  const uint columns = min((uint)COL_TILE, n - column);
-  uint step = 0;
-  if (rows == ROW_TILE && columns == COL_TILE) {
-    for (; step + ACC_TILE <= k; step += ACC_TILE) {
-      // left[i][l] = A(row + i, step + l) and right[l][j] = B(step + l, column + j), as stored.
+  uint steps = k;
+  // Vectors of rows or columns need that many.
+  if ((m >= ROW_TILE || !TRANSPOSE_A) && (n >= COL_TILE || TRANSPOSE_B)) {
+    for (; steps >= ACC_TILE; steps -= ACC_TILE) {
 #if TRANSPOSE_A
       float left[ACC_TILE][ROW_TILE];
 #pragma unroll
-      for (int l = 0; l < ACC_TILE; ++l) {
-        COPY(ROW_TILE, left[l], a + (step + l) * a_leading + row);
+      for (uint l = 0; l < ACC_TILE; ++l) {
+        WIDE(SPREAD_, ROW_TILE)(WIDE(LOAD_, ROW_TILE)(a + l * a_leading + top), left[l]);
       }
 #define LEFT(i, l) left[l][i]
 #else
       float left[ROW_TILE][ACC_TILE];
 #pragma unroll
-      for (int i = 0; i < ROW_TILE; ++i) {
-        COPY(ACC_TILE, left[i], a + (row + i) * a_leading + step);
+      for (uint i = 0; i < ROW_TILE; ++i) {
+        WIDE(SPREAD_, ACC_TILE)(WIDE(LOAD_, ACC_TILE)(a + ROW_AT(i)), left[i]);
       }
 #define LEFT(i, l) left[i][l]
 #endif
 #if TRANSPOSE_B
       float right[COL_TILE][ACC_TILE];
 #pragma unroll
-      for (int j = 0; j < COL_TILE; ++j) {
-        COPY(ACC_TILE, right[j], b + (column + j) * b_leading + step);
+      for (uint j = 0; j < COL_TILE; ++j) {
+        WIDE(SPREAD_, ACC_TILE)(WIDE(LOAD_, ACC_TILE)(b + COLUMN_AT(j)), right[j]);
       }
-#define RIGHT(l, j) right[j][l]
-#else
-      float right[ACC_TILE][COL_TILE];
-#pragma unroll
-      for (int l = 0; l < ACC_TILE; ++l) {
-        COPY(COL_TILE, right[l], b + (step + l) * b_leading + column);
-      }
-#define RIGHT(l, j) right[l][j]
 #endif
 #pragma unroll
-      for (int l = 0; l < ACC_TILE; ++l) {
+      for (uint l = 0; l < ACC_TILE; ++l) {
+#if TRANSPOSE_B
+        float across[COL_TILE];
 #pragma unroll
-        for (int i = 0; i < ROW_TILE; ++i) {
+        for (uint j = 0; j < COL_TILE; ++j) {
+          across[j] = right[j][l];
+        }
+        const tile_row right_row = WIDE(PACK_, COL_TILE)(across);
+#else
+        const tile_row right_row = WIDE(LOAD_, COL_TILE)(b + l * b_leading + side);
+#endif
 #pragma unroll
-          for (int j = 0; j < COL_TILE; ++j) {
-            sum[i][j] = fma(LEFT(i, l), RIGHT(l, j), sum[i][j]);
-          }
+        for (uint i = 0; i < ROW_TILE; ++i) {
+          sum[i] = mad((tile_row)(LEFT(i, l)), right_row, sum[i]);
         }
       }
+      a += ACC_TILE * a_step;
+      b += ACC_TILE * b_step;
     }
   }
-  // What is left of k; all of it where the tile crosses the edge of C.
-  for (; step < k; ++step) {
+  // What is left of k, element by element.
+  for (; steps > 0; --steps) {
+    float across[COL_TILE];
 #pragma unroll
-    for (int i = 0; i < ROW_TILE; ++i) {
-      if (i < rows) {
-#if TRANSPOSE_A
-        const float left = LOAD_ONE(a + step * a_leading + (row + i));
-#else
-        const float left = LOAD_ONE(a + (row + i) * a_leading + step);
-#endif
-#pragma unroll
-        for (int j = 0; j < COL_TILE; ++j) {
-          if (j < columns) {
-#if TRANSPOSE_B
-            const float right = LOAD_ONE(b + (column + j) * b_leading + step);
-#else
-            const float right = LOAD_ONE(b + step * b_leading + (column + j));
-#endif
-            sum[i][j] = fma(left, right, sum[i][j]);
-          }
-        }
-      }
+    for (uint j = 0; j < COL_TILE; ++j) {
+      across[j] = LOAD_1(b + COLUMN_AT(j));
     }
+    const tile_row right_row = WIDE(PACK_, COL_TILE)(across);
+#pragma unroll
+    for (uint i = 0; i < ROW_TILE; ++i) {
+      sum[i] = mad((tile_row)(LOAD_1(a + ROW_AT(i))), right_row, sum[i]);
+    }
+    a += a_step;
+    b += b_step;
   }
 
+  // Without products there is nothing that alpha could turn into NaN.
+  const float factor = k == 0 ? 0.0f : alpha;
+  if (top == row && side == column && m >= ROW_TILE && n >= COL_TILE) {
 #pragma unroll
-  for (int i = 0; i < ROW_TILE; ++i) {
-#pragma unroll
-    for (int j = 0; j < COL_TILE; ++j) {
-      if (i < rows && j < columns) {
-        global element *to = c + (row + i) * c_leading + (column + j);
-        const float value = alpha * sum[i][j];
-        STORE_ONE(beta == 0.0f ? value : fma(beta, LOAD_ONE(to), value), to);
+    for (uint i = 0; i < ROW_TILE; ++i) {
+      global element *to = c + i * c_leading;
+      tile_row value = factor * sum[i];
+      if (beta != 0.0f) {
+        value = mad((tile_row)(beta), WIDE(LOAD_, COL_TILE)(to), value);
       }
+      WIDE(STORE_, COL_TILE)(value, to);
+    }
+    return;
+  }
+  // A tile at an edge stores its own elements. Few tiles do, so this is short rather than fast.
+  float values[ROW_TILE][COL_TILE];
+#pragma unroll
+  for (uint i = 0; i < ROW_TILE; ++i) {
+    WIDE(SPREAD_, COL_TILE)(factor * sum[i], values[i]);
+  }
+#pragma unroll 1
+  for (uint i = row - top; i < ROW_TILE && top + i < m; ++i) {
+#pragma unroll 1
+    for (uint j = column - side; j < COL_TILE && side + j < n; ++j) {
+      global element *to = c + i * c_leading + j;
+      const float value = values[i][j];
+      STORE_1(beta == 0.0f ? value : mad(beta, LOAD_1(to), value), to);
     }
   }
 }

@@ -21,13 +21,15 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
                  global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
                  global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
                  global element *restrict c, ulong c_offset, uint c_leading, ulong c_stride) {
-  const ulong first_column = get_global_id(0) * BLOCK;
-  const ulong first_row = get_global_id(1) * BLOCK;
+  const ulong first_row = (ulong)get_global_id(1) * BLOCK;
+  const ulong first_column = (ulong)get_global_id(0) * BLOCK;
   const ulong batch = get_global_id(2);
   a += a_offset + batch * a_stride;
   b += b_offset + batch * b_stride;
   c += c_offset + batch * c_stride;
 
+  // Without products there is nothing that alpha could turn into NaN.
+  const float factor = k == 0 ? 0.0f : alpha;
   const ulong last_row = min(first_row + BLOCK, (ulong)m);
   const ulong last_column = min(first_column + BLOCK, (ulong)n);
   for (ulong row = first_row; row < last_row; ++row) {
@@ -44,11 +46,11 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
 #else
         const float right = LOAD(b + step * b_leading + column);
 #endif
-        sum = fma(left, right, sum);
+        sum = mad(left, right, sum);
       }
       global element *to = c + row * c_leading + column;
-      const float value = alpha * sum;
-      STORE(beta == 0.0f ? value : fma(beta, LOAD(to), value), to);
+      const float value = factor * sum;
+      STORE(beta == 0.0f ? value : mad(beta, LOAD(to), value), to);
     }
   }
 }

@@ -168,10 +168,128 @@ impl FromStr for Configuration {
             .parse(parameters)
             .filter(|values| family.allows(values))
             .map(|parameters| Self { family, parameters })
+            // One name for each configuration: no `+4`, no `04`, no `universal:`.
+            .filter(|configuration| configuration.to_string() == text)
             .ok_or_else(|| ConfigurationError::Parameters {
                 family: family.name(),
                 parameters: parameters.to_owned(),
                 expected: family.expected(),
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use selector_core::GemmShape;
+
+    use super::*;
+    use crate::{Problem, space};
+
+    fn limits(work_group: u64, work_items: [u64; 3]) -> Limits {
+        Limits { work_group, work_items, local_memory: 32_768 }
+    }
+
+    fn checked(shape: GemmShape) -> CheckedProblem {
+        let problem = Problem::packed(ProblemClass::F32_NN, shape);
+        let [a, b, c] = problem.buffer_lengths().unwrap();
+        problem.check(a, b, c).unwrap()
+    }
+
+    #[test]
+    fn every_configuration_round_trips_as_text_and_packed() {
+        for configuration in space::all().into_iter().chain([Configuration::universal()]) {
+            let text = configuration.to_string();
+            assert_eq!(text.parse::<Configuration>().as_ref(), Ok(&configuration));
+            assert_eq!(Configuration::from_packed(&configuration.packed()), Ok(configuration));
+        }
+        assert_eq!(Configuration::universal().to_string(), "universal");
+        assert_eq!(Configuration::universal().packed().family, 0);
+    }
+
+    #[test]
+    fn a_text_that_is_no_configuration_says_what_would_be_one() {
+        let error = |text: &str| text.parse::<Configuration>().unwrap_err().to_string();
+        let message = error("tiles:4x8x4@16x16");
+        assert!(message.contains("`tiles`") && message.contains("universal, tile"), "{message}");
+        for parameters in [
+            "",
+            "4x8x4",
+            "4x8x4@",
+            "4x8@16x16",
+            "4x8x4x1@16x16",
+            "4x8x4@16x16x1",
+            "4x8x4@16",
+            "3x8x4@16x16",
+            "16x8x4@16x16",
+            "4x8x4@16x32",
+            "0x8x4@16x16",
+            "+4x8x4@16x16",
+            "04x8x4@16x16",
+            "4x8x4@16x16 ",
+            "65537x8x4@16x16",
+            "4x8x4@16x16@8x8",
+        ] {
+            let message = error(&format!("tile:{parameters}"));
+            assert!(message.contains(&format!("`{parameters}`")), "{message}");
+            assert!(message.contains("RxAxC@ROWxCOL"), "{message}");
+        }
+        assert!(error("universal:4").contains("`universal`"));
+        assert!(error("universal:").contains("`universal`"));
+        assert!(error("").contains("no kernel family"));
+    }
+
+    #[test]
+    fn a_packed_form_of_another_build_is_refused() {
+        let mut packed = Configuration::universal().packed();
+        packed.family = 200;
+        let error = Configuration::from_packed(&packed).unwrap_err();
+        assert_eq!(error, ConfigurationError::UnknownFamilyNumber(200));
+        let mut packed = "tile:4x8x4@16x16".parse::<Configuration>().unwrap().packed();
+        packed.parameters[0] = 3;
+        let error = Configuration::from_packed(&packed).unwrap_err();
+        assert!(matches!(error, ConfigurationError::Parameters { family: "tile", .. }));
+    }
+
+    #[test]
+    fn limits_are_named() {
+        let square: Configuration = "tile:4x8x4@16x16".parse().unwrap();
+        let row: Configuration = "tile:4x8x4@1x64".parse().unwrap();
+        let column: Configuration = "tile:4x8x4@64x1".parse().unwrap();
+        let small = square.fits(&limits(64, [64; 3]));
+        assert_eq!(small, Err(Misfit::WorkGroup { need: 256, have: 64 }));
+        let flat = limits(256, [256, 1, 1]);
+        let misfit = |need| Err(Misfit::WorkItems { dimension: 1, need, have: 1 });
+        assert_eq!(square.fits(&flat), misfit(16));
+        assert_eq!(column.fits(&flat), misfit(64));
+        assert_eq!(row.fits(&flat), Ok(()));
+        let one = limits(1, [1; 3]);
+        assert!(space::all().iter().all(|configuration| configuration.fits(&one).is_err()));
+        assert_eq!(Configuration::universal().fits(&one), Ok(()));
+    }
+
+    #[test]
+    fn work_items_cover_c_in_whole_work_groups() {
+        let launch = |text: &str, shape| {
+            let launches = text.parse::<Configuration>().unwrap().launches(&checked(shape));
+            assert_eq!(launches.len(), 1, "{text}");
+            (launches[0].global, launches[0].local)
+        };
+        let shape = GemmShape::new(500 * 4, 3, 17, 2);
+        assert_eq!(launch("tile:4x8x4@8x16", shape), ([16, 504, 2], [16, 8, 1]));
+        assert_eq!(launch("tile:1x1x1@1x128", shape), ([128, 2000, 2], [128, 1, 1]));
+        assert_eq!(launch("universal", shape), ([5, 500, 2], [1, 1, 1]));
+        assert_eq!(launch("tile:8x8x8@8x8", GemmShape::new(1, 0, 1, 1)), ([8, 8, 1], [8, 8, 1]));
+    }
+
+    #[test]
+    fn a_tall_c_or_a_long_batch_takes_several_launches() {
+        let pieces = |text: &str, shape| {
+            text.parse::<Configuration>().unwrap().launches(&checked(shape)).len()
+        };
+        assert_eq!(pieces("tile:1x1x1@1x64", GemmShape::new(200_704, 1, 64, 1)), 7);
+        assert_eq!(pieces("tile:8x1x1@64x1", GemmShape::new(200_704, 1, 64, 1)), 1);
+        assert_eq!(pieces("tile:8x8x8@8x8", GemmShape::new(8, 1, 8, 100_000)), 4);
+        assert_eq!(pieces("universal", GemmShape::new(1, 1, 200_704, 1)), 2);
+        assert_eq!(pieces("universal", GemmShape::new(0, 1, 5, 1)), 0);
     }
 }

@@ -69,13 +69,14 @@ impl Element for f16 {
 pub fn gemm<T: Element>(problem: &CheckedProblem, a: &[T], b: &[T], c: &mut [T]) {
     each_element(problem, |position, sum, _| {
         let old = c[position].to_f64();
-        c[position] = T::nearest(result(problem.problem(), sum(a, b).0, old));
+        c[position] = T::nearest(result(problem, sum(a, b).0, old));
     });
 }
 
-/// alpha·sum + beta·old, where beta 0 does not read `old`.
-fn result(problem: &Problem, sum: f64, old: f64) -> f64 {
-    let product = f64::from(problem.alpha) * sum;
+/// alpha·sum + beta·old, where beta 0 does not read `old`, and alpha is not read without products.
+fn result(checked: &CheckedProblem, sum: f64, old: f64) -> f64 {
+    let problem = checked.problem();
+    let product = if checked.effective_k() == 0 { 0.0 } else { f64::from(problem.alpha) * sum };
     if problem.beta == 0.0 { product } else { f64::from(problem.beta).mul_add(old, product) }
 }
 
@@ -181,8 +182,8 @@ impl<'a, T: Element> Expectation<'a, T> {
         each_element(problem, |position, sum, k| {
             let (sum, magnitude) = sum(a, b);
             let old = self.before[position].to_f64();
-            let value = result(call, sum, old);
-            let scaled = f64::from(call.alpha).abs() * magnitude;
+            let value = result(problem, sum, old);
+            let scaled = if k == 0 { 0.0 } else { f64::from(call.alpha).abs() * magnitude };
             let kept = if call.beta == 0.0 { 0.0 } else { (f64::from(call.beta) * old).abs() };
             let summing = <f32 as Element>::EPSILON * (f64::from(k) + 4.0) * (scaled + kept);
             let bound = summing + T::EPSILON * value.abs() + T::TINY;
@@ -323,6 +324,8 @@ mod tests {
         assert_eq!(run(problem, &[2.], &[3.], &[f32::NAN]), [6.]);
         let scale = Problem { alpha: 0.0, beta: -0.5, ..problem };
         assert_eq!(run(scale, &[f32::NAN], &[f32::INFINITY], &[4.]), [-2.]);
+        let no_products = Problem { alpha: f32::NAN, beta: 2.0, ..packed(1, 0, 1, 1) };
+        assert_eq!(run(no_products, &[], &[], &[4.]), [8.]);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The kernel space: every configuration worth measuring, and a hash that says which one it is.
 
+use selector_core::ProblemClass;
 use sha2::{Digest, Sha256};
 
 use crate::Configuration;
@@ -12,20 +13,74 @@ pub fn all() -> Vec<Configuration> {
     shipped.flat_map(|family| families::configurations(*family)).collect()
 }
 
-/// The hash of the space's names and sources: measurements with different hashes do not mix.
+/// The hash of everything that measurements depend on: sources, names of configurations, and the
+/// options that they are built with. Measurements with different hashes do not mix.
 #[must_use]
 pub fn hash() -> u64 {
+    let sources = families::ALL.iter().flat_map(|family| [family.name(), family.source()]);
+    let configurations = std::iter::once(Configuration::universal()).chain(all());
+    let built = configurations.flat_map(|configuration| {
+        [configuration.to_string(), configuration.program(ProblemClass::F32_NN).options]
+    });
+    hash_of(sources.map(str::to_owned).chain(built))
+}
+
+/// The hash of texts and of where each ends.
+fn hash_of(texts: impl Iterator<Item = String>) -> u64 {
     let mut digest = Sha256::new();
-    for family in families::ALL {
-        for text in [family.name(), family.source()] {
-            digest.update((text.len() as u64).to_le_bytes());
-            digest.update(text);
-        }
-    }
-    for configuration in all() {
-        digest.update(configuration.to_string());
-        digest.update(b"\n");
+    for text in texts {
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
     }
     let hash = digest.finalize();
     hash.iter().take(8).fold(0, |sum, byte| (sum << 8) | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn the_first_papers_640_configurations_come_from_64_programs_a_class() {
+        let all = all();
+        assert_eq!(all.len(), 640);
+        let names: BTreeSet<_> = all.iter().map(Configuration::to_string).collect();
+        assert_eq!(names.len(), 640);
+        assert_eq!(all[0].to_string(), "tile:1x1x1@1x64");
+        assert_eq!(all[13].to_string(), "tile:1x1x2@8x16");
+        assert_eq!(all[639].to_string(), "tile:8x8x8@128x1");
+        for class in ProblemClass::all() {
+            let programs: Vec<_> = all.iter().map(|one| one.program(class)).collect();
+            let names: BTreeSet<_> = programs.iter().map(|program| &program.name).collect();
+            let options: BTreeSet<_> = programs.iter().map(|program| &program.options).collect();
+            assert_eq!((names.len(), options.len()), (64, 64), "{class}");
+            assert!(names.contains(&format!("tile:4x8x2/{class}")));
+        }
+    }
+
+    #[test]
+    fn each_class_is_another_program() {
+        for kernel in [Configuration::universal(), all()[0].clone()] {
+            let programs: Vec<_> = ProblemClass::all().map(|class| kernel.program(class)).collect();
+            let options: BTreeSet<_> = programs.iter().map(|program| &program.options).collect();
+            assert_eq!(options.len(), ProblemClass::COUNT);
+            assert!(programs.iter().all(|program| program.source.contains("void gemm(")));
+        }
+        let name = Configuration::universal().program(ProblemClass::F32_NN).name;
+        assert_eq!(name, "universal/f32-nn");
+    }
+
+    #[test]
+    fn the_hash_sees_every_text_and_where_it_ends() {
+        let hash = |texts: &[&str]| hash_of(texts.iter().map(|text| (*text).to_owned()));
+        let sources = ["tile", "kernel void gemm() {}", "tile:1x1x1@8x8"];
+        let before = hash(&sources);
+        assert_eq!(before, hash(&sources));
+        assert_ne!(before, hash(&["tile", "kernel void gemm() { }", "tile:1x1x1@8x8"]));
+        assert_ne!(before, hash(&["tile", "kernel void gemm() {}", "tile:1x1x2@8x8"]));
+        assert_ne!(before, hash(&["tile", "kernel void gemm() {}tile:1x1x1@8x8"]));
+        assert_ne!(before, hash(&sources[..2]));
+    }
 }
