@@ -90,7 +90,7 @@ pub enum DatasetError {
         source: HeaderError,
     },
     /// Columns that a data set must have are missing.
-    #[error("`{path}` line {line}: no column {missing}; its columns are {found}")]
+    #[error("`{path}` line {line}: no column {missing}; columns separated by commas: {found}")]
     MissingColumns {
         /// The file.
         path: PathBuf,

@@ -1,6 +1,7 @@
 //! From a kernel list and trees to the bytes of a model.
 
 use kernels::Configuration;
+use rayon::prelude::*;
 use selector_core::{
     EncodeError, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, RANKED, Score,
     Tree, TreeSource,
@@ -111,13 +112,20 @@ fn held_out_losses(
     }
     let mut fold_of: Vec<usize> = (0..count).map(|row| row % FOLDS.min(count)).collect();
     Random::new(seed).shuffle(&mut fold_of);
-    for fold in 0..FOLDS.min(count) {
+    let losses_of = |fold: usize| {
         let (held_out, rest): (Vec<usize>, Vec<usize>) =
             (0..count).partition(|row| fold_of[*row] == fold);
         let tree = learner.grow(&training.select(&rest), seed)?;
-        for row in held_out {
+        let loss = |row: usize| {
             let first = tree.rank(training.shapes[row]).first().copied().unwrap_or(0);
-            losses[row] = training.loss[(row, first)];
+            (row, training.loss[(row, first)])
+        };
+        Ok(held_out.into_iter().map(loss).collect())
+    };
+    let folds = (0..FOLDS.min(count)).into_par_iter().map(losses_of);
+    for fold in folds.collect::<Result<Vec<Vec<_>>, LearnError>>()? {
+        for (row, loss) in fold {
+            losses[row] = loss;
         }
     }
     Ok(losses)
@@ -155,4 +163,43 @@ fn leaf(ranking: &[usize], training: &Training, held_out: &[f64], rows: &[usize]
     let kernels = ranking.iter().take(RANKED).map(|place| KernelId(*place as u8 + 1));
     let kernels: Vec<KernelId> = kernels.collect();
     Leaf::new(&kernels, Loss::from_log2(expected), Loss::from_log2(worst), rows.len() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+    use selector_core::GemmShape;
+
+    use super::*;
+    use crate::learn;
+
+    fn training() -> Training {
+        let shapes = (1..=4).map(|m| GemmShape::new(m, 1, 1, 1)).collect();
+        Training { shapes, loss: array![[0.0, 1.0], [0.5, 0.0], [0.0, 2.0], [0.0, 1.0]] }
+    }
+
+    #[test]
+    fn a_leaf_says_what_its_first_kernel_loses_where_it_was_not_trained_on() {
+        let held_out = [0.25, 0.75, f64::NAN, 3.0];
+        let leaf = leaf(&[0, 1], &training(), &held_out, &[0, 1, 2]);
+        assert_eq!(leaf.expected.log2(), Some(0.5));
+        assert_eq!(leaf.worst.log2(), Some(0.75));
+        assert_eq!(leaf.samples, 3);
+        assert_eq!(leaf.kernels().map(|id| id.0).collect::<Vec<_>>(), [1, 2, 0]);
+    }
+
+    #[test]
+    fn a_leaf_without_shapes_knows_nothing() {
+        let leaf = leaf(&[1], &training(), &[0.0; 4], &[]);
+        assert_eq!((leaf.expected, leaf.worst, leaf.samples), (Loss::UNKNOWN, Loss::UNKNOWN, 0));
+    }
+
+    #[test]
+    fn every_shape_is_held_out_once_and_an_only_one_never() {
+        let single_best = learn::by_name("single-best").unwrap();
+        let losses = held_out_losses(&training(), single_best, 0).unwrap();
+        assert_eq!(losses, [0.0, 0.5, 0.0, 0.0]);
+        let only = held_out_losses(&training().select(&[1]), single_best, 0).unwrap();
+        assert!(only.len() == 1 && only[0].is_nan());
+    }
 }

@@ -125,3 +125,93 @@ fn sums(loss: &Array2<f64>, rows: &[usize]) -> Vec<f64> {
     }
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+
+    fn grow(learner: &dyn Learner, shapes: &[GemmShape], loss: Array2<f64>) -> Grown {
+        let training = Training { shapes: shapes.to_vec(), loss };
+        learner.grow(&training, 0).unwrap()
+    }
+
+    #[test]
+    fn names_lead_to_learners_and_the_first_one_ships() {
+        for learner in ALL {
+            assert_eq!(by_name(learner.name()).map(|one| one.name()), Some(learner.name()));
+        }
+        assert!(ALL[0].repeatable());
+        assert!(by_name("forest").is_none());
+    }
+
+    #[test]
+    fn one_shape_makes_one_leaf_for_every_learner() {
+        for learner in ALL {
+            let tree = grow(*learner, &[GemmShape::new(8, 9, 10, 1)], array![[2.0, 0.0, 1.0]]);
+            assert_eq!(tree.rank(GemmShape::new(u32::MAX, 1, 0, 7))[0], 1, "{}", learner.name());
+            assert!(matches!(tree, Grown::Leaf(_)), "{}", learner.name());
+        }
+    }
+
+    #[test]
+    fn a_kernel_that_always_wins_needs_no_question() {
+        let shapes: Vec<_> = (1..40).map(|m| GemmShape::new(m, 9, 10, 1)).collect();
+        let loss = Array2::from_shape_fn(
+            (39, 2),
+            |(row, kernel)| {
+                if kernel == 1 { 0.0 } else { 1.0 + row as f64 }
+            },
+        );
+        for learner in ALL {
+            let tree = grow(*learner, &shapes, loss.clone());
+            assert_eq!(tree.rank(shapes[0])[0], 1, "{}", learner.name());
+            assert!(matches!(tree, Grown::Leaf(_)), "{}", learner.name());
+        }
+    }
+
+    #[test]
+    fn shapes_whose_features_are_close_are_told_apart() {
+        // 1/1000 and 1/1010 differ by less than linfa's 1e-5.
+        let at = |m| GemmShape::new(m, 1_000_000, 1_000_000, 1);
+        let shapes: Vec<_> = (0..20).map(|step| at(1000 + step)).collect();
+        let loss =
+            Array2::from_shape_fn(
+                (20, 2),
+                |(row, kernel)| {
+                    if (row < 10) == (kernel == 0) { 0.0 } else { 3.0 }
+                },
+            );
+        for learner in ALL.iter().filter(|learner| learner.name() != "single-best") {
+            let tree = grow(*learner, &shapes, loss.clone());
+            let picks = [1000, 1009, 1010, 1019].map(|m| tree.rank(at(m))[0]);
+            assert_eq!(picks, [0, 0, 1, 1], "{}", learner.name());
+        }
+    }
+
+    #[test]
+    fn one_kernel_for_thin_shapes_and_another_for_square_ones() {
+        let mut shapes = Vec::new();
+        for size in [256, 512, 768, 1024, 1536, 2048, 3072, 4096] {
+            shapes.push(GemmShape::new(size, size, size, 1));
+            shapes.extend([1, 2, 4, 8].map(|m| GemmShape::new(m, size, size, 1)));
+        }
+        shapes.sort_unstable();
+        let loss = Array2::from_shape_fn((shapes.len(), 2), |(row, kernel)| {
+            if (shapes[row].m <= 8) == (kernel == 1) { 0.0 } else { 1.0 }
+        });
+        for learner in ALL.iter().filter(|learner| learner.name() != "single-best") {
+            let tree = grow(*learner, &shapes, loss.clone());
+            let (thin, square) =
+                (GemmShape::new(8, 3200, 3200, 1), GemmShape::new(2500, 2500, 2500, 1));
+            assert_eq!(tree.rank(thin)[0], 1, "{}", learner.name());
+            assert_eq!(tree.rank(square)[0], 0, "{}", learner.name());
+        }
+    }
+
+    #[test]
+    fn equal_kernels_go_to_the_first() {
+        assert_eq!(ranking(&[1.0, 0.5, 0.5, 2.0]), [1, 2, 0, 3]);
+    }
+}

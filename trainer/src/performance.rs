@@ -10,6 +10,8 @@ const MISSING: f64 = 4.0;
 /// No slowdown counts for more than this, as a base-2 logarithm.
 const LARGEST: f64 = 64.0;
 
+/// Steps of a loss of 1.
+const STEPS: f64 = (1 << 20) as f64;
 /// A difference above this part of the best time is never noise.
 const MOST_NOISE: f64 = 0.05;
 
@@ -75,8 +77,10 @@ fn noise(one: f64, other: f64) -> f64 {
     2.0 * one.min(other)
 }
 
+/// In whole steps, so that sums of losses are exact: then neither the order of rows nor the last
+/// bit of a logarithm, which differs between machines, decides between equal choices.
 fn log2_slowdown(time: f64, best: f64) -> f64 {
-    (time.log2() - best.log2()).min(LARGEST)
+    ((time / best).log2().min(LARGEST) * STEPS).round() / STEPS
 }
 
 /// Index of the least value, the first of equal ones; 0 if there is none.
@@ -99,4 +103,55 @@ pub(crate) fn first_largest<'a>(values: impl IntoIterator<Item = &'a f64>) -> us
         }
     }
     best.0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kernels::measurement::{Header, Status};
+    use selector_core::{GemmShape, ProblemClass};
+
+    use super::*;
+    use crate::dataset::{Measurement, RowCounts, Task};
+
+    fn performance(rows: &[(&str, &[f64])]) -> Performance {
+        let task = Task { class: ProblemClass::F32_NN, shape: GemmShape::new(8, 8, 8, 1) };
+        let row = |(name, times): &(&str, &[f64])| Measurement {
+            task,
+            configuration: (*name).to_owned(),
+            status: Status::Ok,
+            times: times.to_vec(),
+            spread: None,
+        };
+        let rows = rows.iter().map(row).collect();
+        let counts = RowCounts::default();
+        let data = Dataset::from_measurements(Path::new("x"), Header::default(), counts, rows);
+        Performance::of(&data.unwrap(), &[0])
+    }
+
+    #[test]
+    fn half_the_speed_is_a_loss_of_one() {
+        let performance = performance(&[("a", &[10.0]), ("b", &[20.0])]);
+        assert_eq!(performance.relative.row(0).to_vec(), [1.0, 0.5]);
+        assert_eq!(performance.loss.row(0).to_vec(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn a_difference_within_the_spread_of_both_is_none() {
+        let near = performance(&[("a", &[0.98, 1.0, 1.02]), ("b", &[0.984, 1.004, 1.024])]);
+        assert_eq!(near.loss.row(0).to_vec(), [0.0, 0.0]);
+        assert!(near.relative[(0, 1)] < 1.0);
+        let steady = performance(&[("a", &[0.98, 1.0, 1.02]), ("b", &[1.004; 3])]);
+        assert!(steady.loss[(0, 1)] > 0.0);
+        let far = performance(&[("a", &[0.5, 1.0, 1.5]), ("b", &[1.0, 1.5, 2.0])]);
+        assert!(far.loss[(0, 1)] > 0.5);
+    }
+
+    #[test]
+    fn no_time_however_extreme_leads_out_of_the_finite_numbers() {
+        let extreme = performance(&[("a", &[5e-324]), ("b", &[f64::MAX]), ("c", &[1.0])]);
+        assert!(extreme.loss.iter().chain(&extreme.relative).all(|value| value.is_finite()));
+        assert!(extreme.best_share(0, &[1]) > 0.0);
+    }
 }

@@ -29,3 +29,32 @@ impl Random {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_fixes_every_draw() {
+        let draws = |seed| {
+            let mut random = Random::new(seed);
+            let mut items = [0, 1, 2, 3, 4, 5, 6, 7];
+            random.shuffle(&mut items);
+            (random.below(1000), items)
+        };
+        assert_eq!(draws(0), draws(0));
+        assert_ne!(draws(0), draws(1));
+        let (_, mut items) = draws(7);
+        items.sort_unstable();
+        assert_eq!(items, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn draws_stay_within_their_limits() {
+        let mut random = Random::new(1);
+        for _ in 0..1000 {
+            assert!(random.below(3) < 3 && random.below(1) == 0);
+            assert!((0.0..1.0).contains(&random.unit()));
+        }
+    }
+}

@@ -139,3 +139,70 @@ fn row(record: &csv::StringRecord) -> Result<(GemmShape, Vec<bool>), String> {
     let sides = record.iter().skip(4).map(side).collect::<Result<_, _>>()?;
     Ok((GemmShape { m, k, n, batch }, sides))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shapes(count: u32) -> Vec<GemmShape> {
+        (1..=count).map(|m| GemmShape::new(m, 1, 1, 1)).collect()
+    }
+
+    fn read_text(text: &str, count: u32) -> Result<Vec<Split>, SplitError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        read(file.path(), &shapes(count))
+    }
+
+    #[test]
+    fn five_seeded_splits_hold_out_a_fifth_and_repeat() {
+        let shapes = shapes(50);
+        let splits = seeded(&shapes, 3);
+        assert_eq!(splits.len(), 5);
+        for split in &splits {
+            assert_eq!((split.train.len(), split.test.len()), (40, 10));
+            let mut both = [&split.train[..], &split.test[..]].concat();
+            both.sort_unstable();
+            assert_eq!(both, shapes);
+        }
+        assert_eq!(splits, seeded(&shapes, 3));
+        assert_ne!(splits[0].test, splits[1].test);
+        assert_ne!(splits[0].test, seeded(&shapes, 4)[0].test);
+    }
+
+    #[test]
+    fn two_shapes_split_and_one_does_not() {
+        assert!(seeded(&shapes(1), 0).is_empty());
+        let split = &seeded(&shapes(2), 0)[0];
+        assert_eq!((split.train.len(), split.test.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_file_says_which_side_and_what_is_not_in_the_data_is_left_out() {
+        let text = "m,k,n,batch,a,b\n1,1,1,1,train,test\n2,1,1,1,test,train\n9,1,1,1,test,test\n";
+        let splits = read_text(text, 3).unwrap();
+        let [one, two] = [1, 2].map(|m| vec![GemmShape::new(m, 1, 1, 1)]);
+        let split = |name: &str, train: &Vec<_>, test: &Vec<_>| Split {
+            name: name.to_owned(),
+            train: train.clone(),
+            test: test.clone(),
+        };
+        assert_eq!(splits, [split("a", &one, &two), split("b", &two, &one)]);
+    }
+
+    #[test]
+    fn bad_files_are_refused_by_line() {
+        let head = "m,k,n,batch,a\n";
+        for (text, expected) in [
+            ("m,k,n,a\n1,1,1,train\n".to_owned(), "line 1: the columns must be"),
+            (format!("{head}1,1,1,1,train\n2,1,1,1,maybe\n"), "line 3: `maybe` is neither"),
+            (format!("{head}1,1,1.0,1,train\n"), "line 2: `1.0` is not a whole number"),
+            (format!("{head}1,1,1,1,train\n1,1,1,1,test\n"), "line 3: shape 1x1x1 is there twice"),
+            (format!("{head}1,1,1,1,train\n"), "leaves 1 shapes of the data set to train and 0"),
+        ] {
+            let message = read_text(&text, 3).unwrap_err().to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        assert!(matches!(read_text("m,k,n,batch,a\n1,1\n", 3), Err(SplitError::Read { .. })));
+    }
+}

@@ -272,3 +272,153 @@ fn number(column: &str, text: &str) -> Result<Option<f64>, String> {
     let wrong = || format!("`{text}` in column `{column}` is not a number with a decimal point");
     f64::from_str(text).map(Some).map_err(|_| wrong())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn parse(text: &str) -> Result<Dataset, DatasetError> {
+        Source { path: Path::new("data.csv") }
+            .dataset(text.strip_prefix('\u{feff}').unwrap_or(text))
+    }
+
+    fn read(bytes: &[u8]) -> Result<Dataset, DatasetError> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(bytes).unwrap();
+        open(file.path())
+    }
+
+    const PLAIN: &str = "m,k,n,batch,configuration,time_ns\n";
+
+    /// The message for a data set that is refused.
+    fn refusal(text: &str) -> String {
+        parse(text).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_plain_table_has_the_class_and_status_that_go_without_saying() {
+        let data = parse(&format!("{PLAIN}8,9,10,1,a,100\n8,9,10,1,b,200\n")).unwrap();
+        assert_eq!(data.tasks().len(), 1);
+        assert_eq!(data.tasks()[0].class, ProblemClass::F32_NN);
+        assert_eq!(data.configurations(), ["a", "b"]);
+        assert_eq!((data.time(0, 0), data.time(0, 1)), (100.0, 200.0));
+        assert_eq!((data.header.device.as_str(), data.header.space), ("", None));
+    }
+
+    #[test]
+    fn tile_columns_make_the_configurations_name_in_whatever_order() {
+        let data = parse(
+            "wg_col,time_ns,runs,m,k,n,batch,row_tile,acc_tile,col_tile,wg_row\n\
+             16,100,3,8,9,10,1,4,8,2,32\n",
+        );
+        assert_eq!(data.unwrap().configurations(), ["tile:4x8x2@32x16"]);
+    }
+
+    #[test]
+    fn a_boards_data_set_says_device_space_class_and_status() {
+        let data = parse(
+            "# device:  Mali-G71  \n# driver: v1\n# space: 00ff\n\
+             m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns\n\
+             8,9,10,1,f16-tn,a,ok,100,5,90 100 200\n\
+             8,9,10,1,f16-tn,b,build_failed,,,\n",
+        )
+        .unwrap();
+        assert_eq!(data.header.device, "Mali-G71");
+        assert_eq!(data.header.space, Some(0xff));
+        assert_eq!(data.tasks()[0].class.to_string(), "f16-tn");
+        assert_eq!(data.configurations(), ["a"]);
+        assert_eq!(data.time(0, 0), 100.0);
+        assert_eq!(data.spread(0, 0), 10.0);
+        assert_eq!(data.rows.dropped["build_failed"], 1);
+    }
+
+    #[test]
+    fn a_byte_order_mark_windows_line_ends_and_spaces_are_taken() {
+        let text = "\u{feff}m, k ,n,batch, configuration,time_ns\r\n8, 9,10,1,a, 100\r\n";
+        assert_eq!(read(text.as_bytes()).unwrap().time(0, 0), 100.0);
+    }
+
+    #[test]
+    fn what_another_locale_writes_is_refused_by_line() {
+        let semicolons = refusal("m;k;n;batch;configuration;time_ns\n8;9;10;1;a;1,5\n");
+        assert!(semicolons.starts_with("`data.csv` line 1: no column `m`, `k`"), "{semicolons}");
+        for (row, problem) in [
+            ("8,9,10,1,a,1,5", "7 columns where there should be 6"),
+            ("8,9,10,1,a,\"1,5\"", "`1,5` in column `time_ns` is not a number"),
+            ("8,9,10,1,a,\"1,024\"", "`1,024` in column `time_ns` is not a number"),
+            ("64.0,9,10,1,a,5", "`64.0` in column `m` is not a whole number"),
+            ("-8,9,10,1,a,5", "`-8` in column `m` is not a whole number"),
+            ("8,9,10,4294967296,a,5", "`4294967296` in column `batch` is not a whole number"),
+            ("8,9,10,1,,5", "no configuration"),
+            ("8,9,10,1,a,fast", "`fast` in column `time_ns` is not a number"),
+        ] {
+            let message = refusal(&format!("{PLAIN}8,9,10,1,b,7\n{row}\n"));
+            assert!(message.starts_with("`data.csv` line 3: "), "{message}");
+            assert!(message.contains(problem), "{message}");
+        }
+    }
+
+    #[test]
+    fn missing_and_repeated_columns_are_named() {
+        let missing = refusal("m,k,n,configuration\n");
+        assert!(missing.contains("no column `batch`, `time_ns`;"), "{missing}");
+        let tile = refusal("m,k,n,batch,row_tile,acc_tile,col_tile,wg_row,time_ns\n");
+        assert!(tile.contains("no column `wg_col`;"), "{tile}");
+        let twice = refusal("m,k,n,batch,configuration,time_ns,time_ns\n");
+        assert_eq!(twice, "`data.csv` line 1: column `time_ns` is there twice");
+    }
+
+    #[test]
+    fn a_cut_last_line_is_dropped_and_counted() {
+        let data = parse(&format!("{PLAIN}8,9,10,1,a,1.75\n8,9,10,2,a,1")).unwrap();
+        assert_eq!(data.tasks().len(), 1);
+        assert_eq!(data.rows.to_string(), "read 2, dropped 1: 1 cut last line");
+        let only = refusal(&format!("{PLAIN}8,9,10,1,a,100"));
+        assert!(only.ends_with("no usable rows (read 1, dropped 1: 1 cut last line)"), "{only}");
+    }
+
+    #[test]
+    fn without_usable_rows_it_says_what_was_read_and_why_it_was_dropped() {
+        assert_eq!(refusal(" \n\n"), "`data.csv` is empty");
+        assert!(refusal(PLAIN).ends_with("no usable rows (read 0, dropped 0)"));
+        let times = ["0", "-5", "NaN", "inf", "-inf", "1e999"];
+        let rows: String = times.map(|time| format!("8,9,10,1,a,{time}\n")).concat();
+        let all = refusal(&format!("{PLAIN}{rows}0,9,10,1,a,5\n8,9,10,1,a,\n"));
+        let expected = "no usable rows (read 8, dropped 8: 1 no time, 1 nothing to compute, \
+                        6 time not above zero)";
+        assert!(all.ends_with(expected), "{all}");
+    }
+
+    #[test]
+    fn two_data_sets_never_mix_in_one_file() {
+        let one = "# device: a\nm,k,n,batch,configuration,time_ns\n8,9,10,1,a,5\n";
+        let message = refusal(&format!("{one}{one}"));
+        assert!(message.starts_with("`data.csv` line 4: a second header"), "{message}");
+    }
+
+    #[test]
+    fn a_header_that_is_wrong_is_refused_by_line() {
+        let message = refusal(&format!("# device: a\n# spaec: 00\n{PLAIN}8,9,10,1,a,5\n"));
+        assert!(message.starts_with("`data.csv`: line 2: `# spaec: 00`"), "{message}");
+        let row = refusal(&format!("# device: a\n{PLAIN}8,9,10,1,a,x\n"));
+        assert!(row.starts_with("`data.csv` line 3: "), "{row}");
+    }
+
+    #[test]
+    fn gzip_is_unpacked_and_a_cut_one_is_refused() {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(format!("{PLAIN}8,9,10,1,a,100\n").as_bytes()).unwrap();
+        let packed = packed.finish().unwrap();
+        assert_eq!(read(&packed).unwrap().time(0, 0), 100.0);
+        let cut = read(&packed[..packed.len() - 9]).unwrap_err();
+        assert!(matches!(cut, DatasetError::Read { .. }), "{cut}");
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_by_line() {
+        let error = read(b"m,k,n,batch\n\xff\xfe\n").unwrap_err();
+        assert!(matches!(error, DatasetError::NotText { line: 2, .. }), "{error}");
+    }
+}

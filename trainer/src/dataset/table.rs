@@ -131,14 +131,16 @@ fn canonical(name: String) -> String {
 /// Where a rule says that a tie goes to the first configuration, this is the order meant.
 #[must_use]
 pub fn natural_order(one: &str, other: &str) -> Ordering {
-    let (mut one, mut other) = (one, other);
+    by_numbers(one, other).then_with(|| one.cmp(other))
+}
+
+fn by_numbers(mut one: &str, mut other: &str) -> Ordering {
     loop {
         let (Some(a), Some(b)) = (one.chars().next(), other.chars().next()) else {
             return one.len().cmp(&other.len());
         };
         let order = if a.is_ascii_digit() && b.is_ascii_digit() {
             let (left, right) = (digits(&mut one), digits(&mut other));
-            let (left, right) = (left.trim_start_matches('0'), right.trim_start_matches('0'));
             left.len().cmp(&right.len()).then_with(|| left.cmp(right))
         } else {
             one = &one[a.len_utf8()..];
@@ -151,10 +153,101 @@ pub fn natural_order(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// Take the digits at the front.
+/// Take the digits at the front, without zeros that lead.
 fn digits<'a>(text: &mut &'a str) -> &'a str {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, rest) = text.split_at(end);
     *text = rest;
-    number
+    number.trim_start_matches('0')
+}
+
+#[cfg(test)]
+mod tests {
+    use selector_core::{GemmShape, ProblemClass};
+
+    use super::*;
+
+    fn task(m: u32) -> Task {
+        Task { class: ProblemClass::F32_NN, shape: GemmShape::new(m, m, m, 1) }
+    }
+
+    fn row(m: u32, configuration: &str, status: Status, times: &[f64]) -> Measurement {
+        let configuration = configuration.to_owned();
+        Measurement { task: task(m), configuration, status, times: times.to_vec(), spread: None }
+    }
+
+    fn table(rows: Vec<Measurement>) -> Dataset {
+        build(Path::new("x"), Header::default(), RowCounts::default(), rows).unwrap()
+    }
+
+    #[test]
+    fn an_outlier_does_not_move_a_time() {
+        let data = table(vec![
+            row(8, "a", Status::Ok, &[50.0, 1.00, 1.01, 1.00, 1.02]),
+            row(8, "b", Status::Ok, &[1.10; 5]),
+        ]);
+        assert_eq!((data.time(0, 0), data.time(0, 1)), (1.01, 1.10));
+    }
+
+    #[test]
+    fn rows_of_the_same_task_and_configuration_are_merged_in_any_order() {
+        let mut rows = vec![
+            row(8, "a", Status::Ok, &[3.0]),
+            row(8, "a", Status::Ok, &[1.0, 9.0]),
+            row(8, "a", Status::LaunchFailed, &[]),
+            row(4, "a", Status::Ok, &[7.0]),
+        ];
+        for _ in 0..rows.len() {
+            rows.rotate_left(1);
+            let data = table(rows.clone());
+            assert_eq!(data.tasks(), [task(4), task(8)]);
+            assert_eq!((data.time(0, 0), data.time(1, 0)), (7.0, 3.0));
+            assert_eq!(data.rows.merged, 1);
+            assert_eq!(data.rows.dropped["launch_failed"], 1);
+        }
+    }
+
+    #[test]
+    fn a_configuration_that_was_wrong_once_is_left_out_and_named() {
+        let data = table(vec![
+            row(8, "a", Status::Ok, &[1.0]),
+            row(2048, "a", Status::WrongResult, &[]),
+            row(8, "b", Status::Ok, &[2.0]),
+            row(2048, "b", Status::Ok, &[2.0]),
+        ]);
+        assert_eq!(data.configurations(), ["b"]);
+        assert_eq!(data.suspects.len(), 1);
+        assert_eq!(data.suspects[0].configuration, "a");
+        assert_eq!(data.suspects[0].places(), "f32-nn 2048x2048x2048");
+        assert_eq!(data.rows.dropped.values().sum::<usize>(), 2);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_time() {
+        let rows = vec![row(8, "a", Status::Ok, &[1.0]), row(9, "b", Status::Ok, &[2.0])];
+        let data = table(rows);
+        assert!(data.time(0, 1).is_infinite() && data.time(1, 0).is_infinite());
+        assert_eq!((data.time(0, 0), data.time(1, 1)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn the_universal_kernel_is_no_candidate() {
+        let rows = vec![row(8, "universal", Status::Ok, &[1.0]), row(8, "a", Status::Ok, &[2.0])];
+        let data = table(rows);
+        assert_eq!(data.configurations(), ["a"]);
+        assert_eq!(data.rows.dropped["of the universal kernel"], 1);
+    }
+
+    #[test]
+    fn numbers_in_names_count_as_numbers() {
+        let mut names =
+            ["tile:2x1x1@8x8", "tile:1x1x1@16x8", "tile:1x1x1@8x16", "b", "tile:1x1x1@8x8"];
+        names.sort_by(|one, other| natural_order(one, other));
+        let sorted =
+            ["b", "tile:1x1x1@8x8", "tile:1x1x1@8x16", "tile:1x1x1@16x8", "tile:2x1x1@8x8"];
+        assert_eq!(names, sorted);
+        assert_eq!(natural_order("a", "ab"), Ordering::Less);
+        assert_eq!(natural_order("é1", "é01"), Ordering::Greater);
+        assert_eq!(natural_order("x", "x"), Ordering::Equal);
+    }
 }

@@ -22,7 +22,7 @@ impl Learner for CostTree {
     fn grow(&self, training: &Training, _seed: u64) -> Result<Grown, LearnError> {
         let rows = training.shapes.iter().zip(training.loss.rows());
         let rows = rows.map(|(shape, loss)| Row::new(features(*shape), loss, 1.0)).collect();
-        Ok(grow(rows, FEWEST_SHAPES))
+        Ok(grow(rows, Growth { fewest: FEWEST_SHAPES, foresight: 0.0 }))
     }
 }
 
@@ -45,23 +45,28 @@ const LEAST_GAIN: f64 = 1e-9;
 /// A leaf ranks its second and third kernel as if this weight of its parent's rows were its own.
 const PRIOR: f64 = 2.0;
 
-/// Grow a tree whose leaves have at least `fewest` rows each.
+/// How to grow.
+#[derive(Clone, Copy)]
+pub(super) struct Growth {
+    /// Fewest rows of a leaf.
+    pub(super) fewest: usize,
+    /// Credit for making losses on a side alike, as a part of the variance removed. It lets a split
+    /// prepare a later one that alone would gain nothing.
+    pub(super) foresight: f64,
+}
+
+/// Grow a tree.
 ///
 /// Of equally good splits the one on the first feature wins, then the one with the lowest
 /// threshold; of equally good kernels the first. So the tree depends on nothing but the rows.
-pub(super) fn grow(mut rows: Vec<Row>, fewest: usize) -> Grown {
+pub(super) fn grow(mut rows: Vec<Row>, growth: Growth) -> Grown {
     let count = rows.first().map_or(0, |row| row.loss.len());
-    Growth { fewest }.grow(&mut rows, 0, &vec![0.0; count])
-}
-
-struct Growth {
-    fewest: usize,
+    growth.grow(&mut rows, 0, &vec![0.0; count])
 }
 
 struct Split {
     feature: usize,
     threshold: u64,
-    cost: f64,
 }
 
 impl Growth {
@@ -72,8 +77,8 @@ impl Growth {
         let smooth = sums.iter().zip(prior).map(|(sum, prior)| sum + PRIOR * prior);
         let mean: Vec<f64> = smooth.map(|sum| sum / (weight + PRIOR)).collect();
         let leaf = Grown::Leaf(rank(&sums, &mean));
-        let split = (depth < MAX_DEPTH).then(|| self.best_split(rows, &sums)).flatten();
-        let Some(Split { feature, threshold, .. }) = split else { return leaf };
+        let split = (depth < MAX_DEPTH).then(|| self.best_split(rows, &sums, weight)).flatten();
+        let Some(Split { feature, threshold }) = split else { return leaf };
         // Stable, so that rows keep their order on each side.
         rows.sort_by_key(|row| row.features[feature] > threshold);
         let middle = rows.partition_point(|row| row.features[feature] <= threshold);
@@ -91,47 +96,45 @@ impl Growth {
     }
 
     /// The split that lowers the cost the most, if any does.
-    fn best_split(&self, rows: &[Row], all: &[f64]) -> Option<Split> {
-        let margin = LEAST_GAIN * (1.0 + least(all));
-        let mut bound = least(all) - margin;
+    fn best_split(&self, rows: &[Row], all: &[f64], weight: f64) -> Option<Split> {
+        let cost = self.cost(all.iter().copied(), weight);
+        let margin = LEAST_GAIN * (1.0 + cost.abs());
+        let mut bound = cost - margin;
         let mut best = None;
         for feature in 0..Feature::ALL.len() {
-            if let Some(split) = self.best_threshold(rows, all, feature, bound, margin) {
-                bound = split.cost - margin;
-                best = Some(split);
+            let values = rows.iter().map(|row| row.features[feature]);
+            let mut sorted: Vec<(u64, usize)> = values.zip(0..).collect();
+            sorted.sort_unstable();
+            let mut left = vec![0.0; all.len()];
+            let mut left_weight = 0.0;
+            for (index, pair) in sorted.windows(2).enumerate() {
+                let [(below, row), (above, _)] = [pair[0], pair[1]];
+                add(&mut left, &rows[row].loss);
+                left_weight += rows[row].weight;
+                let few = (index + 1).min(rows.len() - index - 1) < self.fewest;
+                if below == above || few {
+                    continue;
+                }
+                let right = all.iter().zip(&left).map(|(all, left)| all - left);
+                let cost = self.cost(left.iter().copied(), left_weight)
+                    + self.cost(right, weight - left_weight);
+                if cost < bound {
+                    best = Some(Split { feature, threshold: between(below, above) });
+                    bound = cost - margin;
+                }
             }
         }
         best
     }
 
-    /// The threshold of one feature that brings the cost furthest below `bound`.
-    fn best_threshold(
-        &self,
-        rows: &[Row],
-        all: &[f64],
-        feature: usize,
-        mut bound: f64,
-        margin: f64,
-    ) -> Option<Split> {
-        let mut sorted: Vec<&Row> = rows.iter().collect();
-        sorted.sort_by_key(|row| row.features[feature]);
-        let mut left = vec![0.0; all.len()];
-        let mut best = None;
-        for (index, pair) in sorted.windows(2).enumerate() {
-            add(&mut left, &pair[0].loss);
-            let (below, above) = (pair[0].features[feature], pair[1].features[feature]);
-            let few = (index + 1).min(rows.len() - index - 1) < self.fewest;
-            if below == above || few {
-                continue;
-            }
-            let right = all.iter().zip(&left).map(|(all, left)| all - left);
-            let cost = least(&left) + right.fold(f64::INFINITY, f64::min);
-            if cost < bound {
-                best = Some(Split { feature, threshold: between(below, above), cost });
-                bound = cost - margin;
-            }
+    /// What the best kernel loses on rows with these summed losses, less the credit.
+    fn cost(&self, sums: impl Iterator<Item = f64>, weight: f64) -> f64 {
+        let (mut least, mut squares) = (f64::INFINITY, 0.0);
+        for sum in sums {
+            least = sum.min(least);
+            squares += sum * sum;
         }
-        best
+        least - self.foresight * squares / weight
     }
 }
 
@@ -165,6 +168,76 @@ fn add(sums: &mut [f64], row: &[f64]) {
     }
 }
 
-fn least(sums: &[f64]) -> f64 {
-    sums.iter().copied().fold(f64::INFINITY, f64::min)
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+    use selector_core::GemmShape;
+
+    use super::*;
+
+    fn rows(losses: &[(u32, [f64; 2])]) -> Vec<Row> {
+        let row = |(m, loss): &(u32, [f64; 2])| {
+            Row::new(features(GemmShape::new(*m, 1, 1, 1)), ndarray::aview1(loss), 1.0)
+        };
+        losses.iter().map(row).collect()
+    }
+
+    fn at_least(fewest: usize) -> Growth {
+        Growth { fewest, foresight: 0.0 }
+    }
+
+    #[test]
+    fn a_threshold_lies_between_its_neighbours_and_splits_them() {
+        for (below, above, expected) in [
+            (0, 1, 0),
+            (1, 2, 1),
+            (100, 10_000, 1000),
+            (7, 8, 7),
+            (0, u64::MAX, 0),
+            (u64::MAX - 1, u64::MAX, u64::MAX - 1),
+        ] {
+            assert_eq!(between(below, above), expected);
+        }
+    }
+
+    #[test]
+    fn a_large_loss_weighs_more_than_many_small_ones() {
+        // By labels kernel 1 wins three of four; it loses far more on the fourth.
+        let losses = [(1, [0.1, 0.0]), (2, [0.1, 0.0]), (3, [0.1, 0.0]), (4, [0.0, 9.0])];
+        assert_eq!(grow(rows(&losses), at_least(4)), Grown::Leaf(vec![0, 1]));
+    }
+
+    #[test]
+    fn equal_splits_go_to_the_first_feature_and_equal_sides_to_no_split() {
+        let losses = [(1, [0.0, 1.0]), (2, [0.0, 1.0]), (30, [1.0, 0.0]), (31, [1.0, 0.0])];
+        let Grown::Split { feature, threshold, .. } = grow(rows(&losses), at_least(2)) else {
+            panic!()
+        };
+        // m, m·n, m·k, … all split these rows alike.
+        assert_eq!((feature, threshold), (Feature::M, 7));
+        assert_eq!(grow(rows(&losses), at_least(3)), Grown::Leaf(vec![0, 1]));
+    }
+
+    #[test]
+    fn foresight_takes_a_split_that_gains_only_with_a_later_one() {
+        // Kernel 0 wins in the middle alone: no single split gains anything.
+        let middle = |m: u32| if (20..40).contains(&m) { [0.0, 1.0] } else { [1.0, 0.0] };
+        let losses: Vec<_> = (0..60).map(|m| (m, middle(m))).collect();
+        assert_eq!(grow(rows(&losses), at_least(2)), Grown::Leaf(vec![1, 0]));
+        let far_seeing = grow(rows(&losses), Growth { fewest: 2, foresight: 0.1 });
+        let pick = |m| far_seeing.rank(GemmShape::new(m, 1, 1, 1))[0];
+        assert_eq!([5, 30, 50].map(pick), [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_small_leaf_ranks_its_runner_up_by_its_parent_too() {
+        let loss = array![[0.0, 0.5, 0.4], [0.0, 0.5, 0.4], [0.0, 0.1, 3.0], [0.0, 0.1, 3.0]];
+        assert_eq!(rank(&[0.0, 1.0, 0.8], &[0.0, 0.3, 1.2]), [0, 1, 2]);
+        assert_eq!(rank(&[0.2, 0.1, 0.8], &[0.0, 0.3, 1.2]), [1, 0, 2]);
+        let rows = loss.rows().into_iter().enumerate();
+        let rows = rows.map(|(row, loss)| {
+            Row::new(features(GemmShape::new(row as u32 + 1, 1, 1, 1)), loss, 1.0)
+        });
+        assert_eq!(grow(rows.collect(), at_least(1)), Grown::Leaf(vec![0, 1, 2]));
+    }
 }

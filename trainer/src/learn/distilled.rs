@@ -5,9 +5,10 @@
 //! answers together with what was measured.
 
 use ndarray::aview1;
+use rayon::prelude::*;
 use selector_core::GemmShape;
 
-use super::cost_tree::{self, Row};
+use super::cost_tree::{self, Growth, Row};
 use super::forest::Forest;
 use super::{Grown, LearnError, Learner, Training, features};
 use crate::random::Random;
@@ -16,13 +17,13 @@ use crate::random::Random;
 pub(super) struct Distilled;
 
 /// Trees of the forest.
-const TREES: u64 = 100;
+const TREES: u64 = 200;
 /// Shapes that the forest is asked about.
-const QUESTIONS: usize = 4000;
-/// Fewest shapes, asked or measured, of a leaf.
-const FEWEST_SHAPES: usize = 10;
+const QUESTIONS: usize = 12_000;
+/// How the small tree grows.
+const GROWTH: Growth = Growth { fewest: 30, foresight: 0.1 };
 /// Weight of all measured shapes together against all asked ones.
-const MEASURED_WEIGHT: f64 = 0.5;
+const MEASURED_WEIGHT: f64 = 0.3;
 /// How far, in octaves, a dimension of an asked shape typically is from a measured one.
 const REACH: f64 = 1.5;
 
@@ -41,11 +42,12 @@ impl Learner for Distilled {
         let measured = training.shapes.iter().zip(training.loss.rows());
         let mut rows: Vec<Row> =
             measured.map(|(shape, loss)| Row::new(features(*shape), loss, weight)).collect();
-        rows.extend(questions(&training.shapes, seed).into_iter().map(|shape| {
+        let answer = |shape: GemmShape| {
             let features = features(shape);
             Row::new(features, aview1(&forest.predict(&features)), 1.0)
-        }));
-        Ok(cost_tree::grow(rows, FEWEST_SHAPES))
+        };
+        rows.par_extend(questions(&training.shapes, seed).into_par_iter().map(answer));
+        Ok(cost_tree::grow(rows, GROWTH))
     }
 }
 

@@ -91,3 +91,30 @@ impl Cover {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, array};
+
+    use super::*;
+    use crate::normalise::Normalisation;
+
+    fn kept(loss: Array2<f64>, count: usize) -> Vec<usize> {
+        let relative = loss.mapv(|loss: f64| (-loss).exp2());
+        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
+        Greedy.prune(&Performance { relative, loss }, &request).kernels
+    }
+
+    #[test]
+    fn a_swap_undoes_a_first_step_that_was_too_eager() {
+        // The middle kernel is best alone, but the outer two leave nothing to lose.
+        let loss = array![[0.0, 0.6, 9.0], [0.0, 0.6, 9.0], [9.0, 0.6, 0.0], [9.0, 0.6, 0.0]];
+        assert_eq!(kept(loss.clone(), 1), [1]);
+        assert_eq!(kept(loss, 2), [0, 2]);
+    }
+
+    #[test]
+    fn a_kernel_that_helps_nowhere_is_not_kept() {
+        assert_eq!(kept(array![[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]], 3), [0]);
+    }
+}

@@ -126,3 +126,44 @@ fn nearest(row: ArrayView1<'_, f64>, centroids: &Array2<f64>) -> (usize, f64) {
     let index = first_least(&distances);
     (index, distances[index])
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::array;
+
+    use super::*;
+    use crate::normalise::Normalisation;
+
+    fn prune(relative: Array2<f64>, count: usize) -> Pruned {
+        let loss = relative.mapv(|share| 1.0 - share);
+        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
+        KMeansRepresentatives.prune(&Performance { relative, loss }, &request)
+    }
+
+    #[test]
+    fn more_clusters_than_tasks_are_cut_with_a_warning() {
+        let pruned = prune(array![[1.0, 0.2], [0.2, 1.0]], 3);
+        assert_eq!(pruned.kernels, [0, 1]);
+        assert_eq!(pruned.warnings, ["only 2 tasks differ, so there are 2 clusters"]);
+    }
+
+    #[test]
+    fn equal_tasks_make_one_cluster_and_no_kernel_out_of_nothing() {
+        let pruned = prune(array![[0.5, 1.0], [0.5, 1.0], [0.5, 1.0]], 2);
+        assert_eq!(pruned.kernels, [1]);
+        assert_eq!(pruned.warnings.len(), 1);
+    }
+
+    #[test]
+    fn one_task_and_a_thousand_kernels_are_one_cluster() {
+        let mut relative = Array2::from_elem((1, 1000), 0.1);
+        relative[(0, 700)] = 1.0;
+        assert_eq!(prune(relative, 8).kernels, [700]);
+    }
+
+    #[test]
+    fn a_kernel_stands_in_the_list_once_though_two_clusters_favour_it() {
+        let pruned = prune(array![[1.0, 0.0], [1.0, 0.9], [1.0, 0.1], [1.0, 0.8]], 2);
+        assert_eq!((pruned.kernels, pruned.warnings.len()), (vec![0], 0));
+    }
+}

@@ -44,3 +44,33 @@ fn wins(performance: &Performance) -> Vec<usize> {
     }
     wins
 }
+
+#[cfg(test)]
+mod tests {
+    use ndarray::{Array2, array};
+
+    use super::*;
+    use crate::normalise::Normalisation;
+
+    fn kept(relative: Array2<f64>, loss: Array2<f64>, count: usize) -> Vec<usize> {
+        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
+        TopN.prune(&Performance { relative, loss }, &request).kernels
+    }
+
+    #[test]
+    fn frequent_winners_stay_and_ties_go_to_the_first() {
+        let relative = array![[1.0, 0.5, 0.9], [0.5, 0.5, 1.0], [0.5, 1.0, 0.5], [1.0, 1.0, 0.5]];
+        let loss = relative.mapv(|share: f64| -share.log2());
+        assert_eq!(kept(relative.clone(), loss.clone(), 1), [0]);
+        assert_eq!(kept(relative.clone(), loss.clone(), 2), [0, 1]);
+        assert_eq!(kept(relative, loss, 9), [0, 1, 2]);
+    }
+
+    #[test]
+    fn what_only_noise_tells_apart_goes_to_the_kernel_that_wins_elsewhere() {
+        let relative = array![[1.0, 0.5], [1.0, 0.5], [0.996, 1.0]];
+        let beyond_noise = relative.mapv(|share: f64| -share.log2());
+        assert_eq!(kept(relative.clone(), beyond_noise, 2), [0, 1]);
+        assert_eq!(kept(relative, array![[0.0, 1.0], [0.0, 1.0], [0.0, 0.0]], 2), [0]);
+    }
+}
