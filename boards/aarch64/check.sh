@@ -23,6 +23,7 @@ for package in mmdebstrap qemu-user-static binfmt-support arch-test; do
         missing+=("$package")
 done
 if [ ${#missing[@]} -gt 0 ]; then
+    apt-get update --quiet --quiet >&2
     DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends \
         "${missing[@]}" >&2
 fi

@@ -511,9 +511,12 @@ mod tests {
         assert!(matches!(Journal::open(&path, &header()), Err(CollectError::Busy(_))));
         drop(first);
         let notes = folder.path().join("notes.txt");
-        fs::write(&notes, "dear diary\n").unwrap();
-        let error = Journal::open(&notes, &header());
-        assert!(matches!(error, Err(CollectError::NotADataSet(_))));
+        for text in ["dear diary\n", "dear diary", "# dear diary"] {
+            fs::write(&notes, text).unwrap();
+            let error = Journal::open(&notes, &header());
+            assert!(matches!(error, Err(CollectError::NotADataSet(_))), "{text}");
+            assert_eq!(fs::read_to_string(&notes).unwrap(), text);
+        }
     }
 
     #[test]

@@ -103,6 +103,9 @@ fn row(record: Record, line: u64) -> Result<PlanRow, PlanError> {
     if repetitions == 0 {
         return Err(PlanError::Row { line, problem: "repetitions is 0" });
     }
+    if [m, k, n, batch].contains(&0) {
+        return Err(PlanError::Row { line, problem: "a size is 0: there is nothing to measure" });
+    }
     let configuration =
         configuration.parse().map_err(|source| PlanError::Configuration { line, source })?;
     Ok(PlanRow { shape: GemmShape { m, k, n, batch }, class, configuration, repetitions })
@@ -135,6 +138,7 @@ mod tests {
         ));
         assert!(matches!(at("1,1,1,1,f64-nn,universal,3"), PlanError::Row { line: 3, .. }));
         assert!(matches!(at("1,1,1,1,f32-nn,universal,0"), PlanError::Row { line: 3, .. }));
+        assert!(matches!(at("1,0,1,1,f32-nn,universal,3"), PlanError::Row { line: 3, .. }));
         assert!(matches!(at("1,1,-1,1,f32-nn,universal,3"), PlanError::Csv(_)));
         assert!(matches!(read("m,k\n1,2\n".as_bytes()), Err(PlanError::Csv(_))));
         let nothing = head.lines().next().unwrap();

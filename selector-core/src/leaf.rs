@@ -121,9 +121,9 @@ impl Loss {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Leaf {
     ranked: [u8; RANKED],
-    /// Mean loss of the first kernel, out of sample where the trainer has it.
+    /// Mean loss of what a tree chose for the shapes that led here, each held out while it grew.
     pub expected: Loss,
-    /// Largest loss of the first kernel on the shapes that led here.
+    /// Largest such loss, or of the first kernel on the shapes that led here.
     pub worst: Loss,
     /// Training shapes that led here.
     pub samples: u32,

@@ -15,6 +15,9 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if target.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
+    if fs::metadata(&target).is_ok_and(|there| !there.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "is there, but is not a file"));
+    }
     let folder = match target.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),

@@ -29,7 +29,8 @@ pub(crate) struct ReachArgs {
 impl ReachArgs {
     /// The flags as they are typed.
     pub(crate) fn flags(&self) -> Vec<OsString> {
-        let program = self.board_program.iter().flat_map(|file| ["--board-program".into(), file.into()]);
+        let program =
+            self.board_program.iter().flat_map(|file| ["--board-program".into(), file.into()]);
         let device = self.device.iter().flat_map(|device| ["--device".into(), device.into()]);
         program.chain(device).collect()
     }

@@ -27,20 +27,32 @@ pub(crate) struct BundleArgs {
 
 /// Run `verb` and print its results as they come.
 pub(crate) fn run(verb: &str, args: &BundleArgs, out: &mut Output) -> anyhow::Result<()> {
+    run_with(verb, args, &[], out)
+}
+
+/// Run `verb` with arguments of its own, and print its results as they come.
+pub(crate) fn run_with(
+    verb: &str,
+    args: &BundleArgs,
+    own: &[String],
+    out: &mut Output,
+) -> anyhow::Result<()> {
+    let arguments = [own, &args.arguments].concat();
     let board = OnBoard::open(&args.board, &args.reach)?;
     let Some(path) = &args.bundle else {
         if !hinted(board.reach.exists(CURRENT))? {
-            let none = Err(anyhow::anyhow!("no bundle was flashed to board `{}`", args.board));
+            let (board, place) = (&args.board, board.reach.place());
+            let none = Err(anyhow::anyhow!("no bundle was flashed to board `{board}`, in {place}"));
             return none.hint(format!("gemmtree flash {} BUNDLE", args.board));
         }
-        return on(&board, verb, CURRENT, &args.arguments, out);
+        return on(&board, verb, CURRENT, &arguments, out);
     };
     let bytes =
         fs::read(path).with_context(|| format!("could not read bundle `{}`", path.display()))?;
     Bundle::parse(&bytes).with_context(|| format!("`{}` cannot be used", path.display()))?;
     let sent = format!("{verb}.gtb");
     hinted(deliver(&*board.reach, &sent, &bytes)).context("could not send the bundle")?;
-    let result = on(&board, verb, &sent, &args.arguments, out);
+    let result = on(&board, verb, &sent, &arguments, out);
     hinted(board.reach.remove(&sent))?;
     result
 }

@@ -2,11 +2,15 @@
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+
+/// Without a terminal, how often progress is told.
+const LINES_EVERY: Duration = Duration::from_secs(10);
 
 /// Flags of every command that say how much is printed, and how.
 #[derive(clap::Args)]
@@ -100,7 +104,8 @@ impl Output {
     /// A bar over `total` steps with an ETA, drawn on stderr if that is a terminal. Notes and
     /// results printed meanwhile appear above it.
     pub(crate) fn progress(&mut self, total: u64, what: &str) -> Progress {
-        let hidden = self.quiet || !io::stderr().is_terminal();
+        let terminal = io::stderr().is_terminal();
+        let hidden = self.quiet || !terminal;
         self.bar = if hidden { ProgressBar::hidden() } else { ProgressBar::new(total) };
         let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ETA {eta}");
         self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -108,7 +113,11 @@ impl Output {
         if !hidden {
             self.bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Progress { bar: self.bar.clone() }
+        let lines = !self.quiet && !terminal;
+        let begun = Instant::now();
+        let state = Mutex::new(LinesState { begun_at: 0, last: begun });
+        let lines = lines.then(|| Lines { what: what.to_owned(), total, begun, state });
+        Progress { bar: self.bar.clone(), lines }
     }
 
     fn labelled(&self, label: &str, colour: &str, message: &str) {
@@ -129,9 +138,22 @@ impl Output {
     }
 }
 
-/// A progress bar; it is cleared when dropped.
+/// A progress bar, cleared when dropped; without a terminal, a line now and then.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    lines: Option<Lines>,
+}
+
+struct Lines {
+    what: String,
+    total: u64,
+    begun: Instant,
+    state: Mutex<LinesState>,
+}
+
+struct LinesState {
+    begun_at: u64,
+    last: Instant,
 }
 
 impl Progress {
@@ -139,6 +161,9 @@ impl Progress {
     pub(crate) fn begin_at(&self, done: u64) {
         self.bar.set_position(done);
         self.bar.reset_eta();
+        if let Some(lines) = &self.lines {
+            lines.state().begun_at = done;
+        }
     }
 
     /// One more step is behind us.
@@ -149,6 +174,29 @@ impl Progress {
     /// `done` of all steps are behind us.
     pub(crate) fn set(&self, done: u64) {
         self.bar.set_position(done);
+        if let Some(lines) = &self.lines {
+            lines.tell(done);
+        }
+    }
+}
+
+impl Lines {
+    fn state(&self) -> MutexGuard<'_, LinesState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, done: u64) {
+        let mut state = self.state();
+        if state.last.elapsed() < LINES_EVERY {
+            return;
+        }
+        state.last = Instant::now();
+        let Self { what, total, .. } = self;
+        let done_here = done.saturating_sub(state.begun_at).max(1);
+        let left = total.saturating_sub(done) as f64 / done_here as f64;
+        let eta = self.begun.elapsed().mul_f64(left).as_secs();
+        // A closed stderr must not stop the work.
+        let _ = writeln!(io::stderr().lock(), "{what}: {done} of {total}, about {eta} s left");
     }
 }
 

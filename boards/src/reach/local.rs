@@ -57,7 +57,9 @@ impl Local {
 
     fn command(&self, arguments: &[String]) -> Result<Command, ReachError> {
         let mut command = Command::new(find_program(self.program.as_deref())?);
-        command.args(arguments).current_dir(&self.folder).stdin(Stdio::null());
+        command.args(arguments).current_dir(&self.folder);
+        // Held open while the child runs: that it ends tells the child that we are gone.
+        command.stdin(Stdio::piped());
         // What the user has set for this machine wins over the board file.
         if !self.opencl_library.is_empty() && std::env::var_os(OPENCL_LIBRARY).is_none() {
             command.env(OPENCL_LIBRARY, &self.opencl_library);

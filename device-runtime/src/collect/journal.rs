@@ -59,6 +59,11 @@ impl Journal {
             read => read.map_err(io)?,
         };
         let whole = text.rfind('\n').map_or(0, |newline| newline + 1);
+        // A file of ours that was cut within its first lines begins like one; any other is not ours
+        // to overwrite.
+        if whole == 0 && !text.is_empty() && !header.to_string().starts_with(&text) {
+            return Err(CollectError::NotADataSet(path.to_owned()));
+        }
         let done = read(path, &text[..whole], header)?;
         if done.is_none() {
             file.set_len(0).map_err(io)?;

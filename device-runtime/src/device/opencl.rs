@@ -10,6 +10,7 @@ mod owned;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use cl3::command_queue::enqueue_write_buffer;
 use kernels::{KERNEL_FUNCTION, Launch, Limits, Program};
 use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
 use opencl3::context::Context;
@@ -327,12 +328,25 @@ impl Device for OpenCl {
             return Ok(());
         }
         self.check_mine("buffer", buffer.context)?;
-        let Some(memory) = Arc::get_mut(&mut buffer.buffer) else {
-            return Err(DeviceError::Foreign("buffer"));
+        // A launch that still reads the buffer would read half of each; a caller's queue need not
+        // keep the order.
+        self.finish()?;
+        // SAFETY: the copy is waited for, and fits the buffer. The bindings' own method wants the
+        // buffer for itself, which the arguments of a kernel share.
+        let done = unsafe {
+            enqueue_write_buffer(
+                self.queue.get(),
+                buffer.buffer.get(),
+                CL_BLOCKING,
+                0,
+                data.len(),
+                data.as_ptr().cast(),
+                0,
+                ptr::null(),
+            )
         };
-        // SAFETY: the copy is waited for, and fits the buffer.
-        let done = unsafe { self.queue.enqueue_write_buffer(memory, CL_BLOCKING, 0, data, &[]) };
-        done.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueWriteBuffer"))
+        let done = done.map(|event| drop(Owned::new(Event::new(event))));
+        done.map_err(|code| failed("clEnqueueWriteBuffer")(ClError(code)))
     }
 
     fn read(&self, buffer: &OpenClBuffer, data: &mut [u8]) -> Result<(), DeviceError> {

@@ -6,7 +6,7 @@ use std::{fmt, fs, io};
 
 use anyhow::{Context, bail};
 use boards::deliver;
-use kernels::measurement::{self, Header, Row};
+use kernels::measurement::{self, Header, Row, Status};
 use kernels::plan::{self, PlanRow};
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
@@ -61,6 +61,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let shapes = args.filter.shapes(&args.shapes)?;
     let board = OnBoard::open(&args.board, &args.reach)?;
+    check_output(&board, &args.output)?;
     let Chosen { configurations, ruled_out } =
         args.configs.make(&board.board.limits.into(), args.sample)?;
     if ruled_out > 0 {
@@ -81,6 +82,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let rows = rows(&shapes, &args.class, &configurations, args.repetitions);
     let summary = measure(&board, &rows, &args.output, out)?;
     out.result(&summary)
+}
+
+/// The board's own work files come and go: nothing of the user's may be one.
+fn check_output(board: &OnBoard, output: &Path) -> anyhow::Result<()> {
+    let folder = |path: &Path| fs::canonicalize(path).ok();
+    let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = folder(parent.unwrap_or(Path::new(".")));
+    if parent.is_some() && parent == folder(Path::new(&board.board.folder().to_string())) {
+        let refused = anyhow::anyhow!("`{}` is in the board's own folder", output.display());
+        return Err(refused).hint("name a file elsewhere");
+    }
+    Ok(())
 }
 
 /// All of a shape before the next: what an interrupted run leaves is complete for some shapes.
@@ -122,7 +135,7 @@ pub(crate) fn measure(
     plan::write(rows, &mut bytes).context("could not write the plan")?;
     bring_partial(board, output, &bytes, out)?;
     hinted(deliver(&*board.reach, PLAN, &bytes)).context("could not send the plan")?;
-    let arguments = ["--plan", PLAN, "--output", MEASUREMENTS].map(str::to_owned);
+    let arguments = ["--plan", PLAN, "--output", MEASUREMENTS, "--attended"].map(str::to_owned);
     let ended = board.run("collect", &arguments, out, &mut |report, out| {
         out.detail(report);
         Ok(())
@@ -137,6 +150,9 @@ pub(crate) fn measure(
         }
     };
     let summary = summary.context("the board has measured nothing")?;
+    if ended == Ended::Done && summary.rows == 0 {
+        bail!("the board has measured nothing; does another collection use it at the same time?");
+    }
     if ended == Ended::Interrupted {
         let (rows, output) = (summary.rows, output.display());
         return Err(anyhow::anyhow!("interrupted; `{output}` has {rows} rows")).hint(again);
@@ -224,9 +240,18 @@ impl Summary {
     fn of(data: &Path, text: &str) -> Self {
         let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
         let rows = lines.filter_map(|line| Row::parse(line.trim_end()).ok());
-        let mut by_status = BTreeMap::new();
+        // What was throttled may have been measured again.
+        let mut last = BTreeMap::new();
         for row in rows {
-            *by_status.entry(row.status.name()).or_insert(0) += 1;
+            let key = (row.shape, row.class, row.configuration);
+            let status = last.entry(key).or_insert(row.status);
+            if row.status != Status::Throttled {
+                *status = row.status;
+            }
+        }
+        let mut by_status = BTreeMap::new();
+        for status in last.into_values() {
+            *by_status.entry(status.name()).or_insert(0) += 1;
         }
         Self { data: data.to_owned(), rows: by_status.values().sum(), by_status }
     }
@@ -234,11 +259,17 @@ impl Summary {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} rows in `{}`", self.rows, self.data.display())?;
+        write!(f, "{} measurements in `{}`", self.rows, self.data.display())?;
         let mut before = ": ";
         for (status, count) in &self.by_status {
             write!(f, "{before}{count} {status}")?;
             before = ", ";
+        }
+        if self.by_status.contains_key(Status::Throttled.name()) {
+            f.write_str(
+                "\nthrottled: the device was slower than before, so these count for nothing; run \
+                 the same command again to try them once more",
+            )?;
         }
         Ok(())
     }

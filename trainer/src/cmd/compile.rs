@@ -1,16 +1,17 @@
 //! `gemmtree compile`: make a bundle of a model, on the board whose driver will load it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use anyhow::{Context, bail};
 use boards::deliver;
-use kernels::bundle::Bundle;
+use kernels::bundle::{Bundle, BundleError};
 use selector_core::ProblemClass;
 use serde::Serialize;
 use trainer::{file, model_file};
 
 use super::flash;
+use crate::failure::Hint;
 use crate::on_board::{Ended, OnBoard, ReachArgs, hinted};
 use crate::output::Output;
 
@@ -40,6 +41,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    check_target(&args.output)?;
     let model = model_file::read(&args.model)?;
     let checked = model_file::parse(&args.model, &model)?;
     let sources = kernels::space::hash();
@@ -61,6 +63,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         bundle: &args.output,
         bytes: fs::metadata(&args.output)?.len(),
     })
+}
+
+/// A bundle may be replaced; anything else that is there may be worth more than a bundle.
+fn check_target(path: &Path) -> anyhow::Result<()> {
+    let Ok(there) = fs::read(path) else { return Ok(()) };
+    match Bundle::parse(&there) {
+        Err(BundleError::Magic | BundleError::ModelNotBundle) => {
+            let refused = anyhow::anyhow!("`{}` is there, but is not a bundle", path.display());
+            Err(refused).hint("name another file")
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The bundle that the board makes of `model`, checked.

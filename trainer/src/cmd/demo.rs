@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     demo.on_board(out, "flash", &[&bundle])?;
     demo.on_board(out, "check", &[])?;
     let some = spread(shapes);
-    demo.on_board(out, "run", &["--", "--shape", &some[some.len() / 2]])?;
+    demo.on_board(out, "run", &["--shape", &some[some.len() / 2]])?;
     let more: Vec<&str> =
         ["--", "--shapes"].into_iter().chain(some.iter().map(String::as_str)).collect();
     demo.on_board(out, "bench", &more)?;

@@ -174,9 +174,15 @@ impl fmt::Display for Answer {
 
 impl Answer {
     fn losses(&self) -> String {
-        let say = |loss: Option<f64>| loss.map_or("unknown".to_owned(), |x| format!("{x:.2}"));
+        let largest = slowdown(Loss::LARGEST).unwrap_or(f64::INFINITY);
+        let say = |loss: Option<f64>| match loss {
+            None => "unknown".to_owned(),
+            Some(times) if times >= largest => format!("{times:.2}× or more"),
+            Some(times) => format!("{times:.2}×"),
+        };
         let (expected, worst) = (say(self.expected_slowdown), say(self.worst_slowdown));
-        format!("expected {expected}, worst {worst} ({} shapes)", self.samples)
+        let shapes = if self.samples == 1 { "shape" } else { "shapes" };
+        format!("expected {expected}, worst {worst} ({} {shapes})", self.samples)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
 use anyhow::{Context, bail};
-use boards::CURRENT;
+use boards::{CURRENT, Digest};
 use kernels::bundle::{Bundle, DriverKey};
 use selector_core::{Model, Score};
 use serde::Serialize;
@@ -34,8 +34,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     check_space(&bundle.model, bundle.key.space, args.allow_foreign_space, out)?;
     let board = OnBoard::open(&args.board, &ReachArgs::default())?;
     check_device(&board, &bundle.key)?;
+    if is_current(&board, &bytes)? {
+        // Flashing it again would lose the one before it.
+        out.note(format_args!("board `{}` has this very bundle: nothing to do", args.board));
+        return Ok(());
+    }
     let flashed = flash(&board, &bytes)?;
     out.result(&flashed)
+}
+
+fn is_current(board: &OnBoard, bundle: &[u8]) -> anyhow::Result<bool> {
+    let there = hinted(board.reach.exists(CURRENT))?;
+    Ok(there && hinted(board.reach.digest(CURRENT))? == Digest::of(bundle))
 }
 
 /// Whether the driver that made a bundle can be the board's. The board itself knows in full, and

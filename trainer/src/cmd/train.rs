@@ -106,14 +106,15 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         blob => Some(blob.map_err(export_failed)?),
     };
     let report = report::Report::of(&dataset, &device, &method, &fitted, &scores, blob.as_deref());
-    out.result(&report)?;
-    match (&args.output, blob, old) {
-        (Some(path), Some(blob), Some(old)) => write(path, &blob, &old, args.force, out),
+    // Written first: that nobody reads the report must not cost the model.
+    let written = match (&args.output, &blob, old) {
+        (Some(path), Some(blob), Some(old)) => write(path, blob, &old, args.force, out),
         _ => {
             out.note("nothing written; `-o model.gtm` writes the model");
             Ok(())
         }
-    }
+    };
+    out.result(&report).and(written)
 }
 
 impl Args {

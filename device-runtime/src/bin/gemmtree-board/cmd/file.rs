@@ -4,17 +4,31 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use device_runtime::{OpenCl, Runtime};
-use kernels::bundle::Bundle;
+use kernels::bundle::{Bundle, BundleError};
 
 pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("could not read `{}`", path.display()))
 }
 
+/// A bundle may be replaced; anything else that is there may be worth more than a bundle.
+pub(super) fn check_target(path: &Path) -> anyhow::Result<()> {
+    let Ok(there) = fs::read(path) else { return Ok(()) };
+    match Bundle::parse(&there) {
+        Err(BundleError::Magic | BundleError::ModelNotBundle) => {
+            bail!("`{}` is there, but is not a bundle; name another file", path.display())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Write beside the old file, sync, rename: a reader sees the old file or the new one.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     let failed = || format!("could not write `{}`", path.display());
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        bail!("`{}` is there, but is not a file", path.display());
+    }
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
