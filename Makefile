@@ -2,7 +2,7 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-BIN := target/release
+BIN := $(or $(CARGO_TARGET_DIR),target)/release
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
