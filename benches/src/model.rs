@@ -3,14 +3,18 @@
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use selector_core::{
-    EncodeError, Feature, GemmShape, KernelId, Leaf, Loss, MAX_KERNELS, ModelSource, PackedConfig,
-    ProblemClass, Tree, TreeSource,
+    EncodeError, Feature, GemmShape, KernelId, Leaf, Loss, MAX_FEATURES, MAX_KERNELS, ModelSource,
+    PackedConfig, ProblemClass, Samples, Tree, TreeSource,
 };
 
 use crate::shapes::{below, distinct};
 
 /// Shapes drawn for each leaf that is wanted.
 const SHAPES_A_LEAF: usize = 16;
+
+/// What trained models ask for.
+const FEATURES: [Feature; MAX_FEATURES] =
+    [Feature::M, Feature::K, Feature::N, Feature::Bmn, Feature::Bmnk];
 
 /// Why there is no such model.
 #[derive(Debug, PartialEq, thiserror::Error)]
@@ -77,7 +81,7 @@ pub fn generate(
 /// A tree while it grows; branches are named by their place in a list.
 enum Branch {
     Leaf { leaf: Leaf, shapes: Vec<GemmShape>, depth: usize, open: bool },
-    Split { feature: Feature, threshold: u64, left: usize, right: usize },
+    Split { feature: Feature, threshold: u16, left: usize, right: usize },
 }
 
 impl Branch {
@@ -117,8 +121,8 @@ fn heaviest(grown: &[Branch]) -> Option<usize> {
 fn split(grown: &mut Vec<Branch>, place: usize, limit: usize, random: &mut impl Rng) -> bool {
     let right = grown.len() + 1;
     let Some(Branch::Leaf { shapes, depth, open, .. }) = grown.get_mut(place) else { return false };
-    let start = below(Feature::ALL.len(), random);
-    for feature in Feature::ALL.into_iter().cycle().skip(start).take(Feature::ALL.len()) {
+    let start = below(FEATURES.len(), random);
+    for feature in FEATURES.into_iter().cycle().skip(start).take(FEATURES.len()) {
         let threshold = threshold(feature, shapes, random);
         let (below, above): (Vec<_>, Vec<_>) =
             shapes.iter().partition(|shape| feature.of(**shape) <= threshold);
@@ -136,7 +140,7 @@ fn split(grown: &mut Vec<Branch>, place: usize, limit: usize, random: &mut impl 
 }
 
 /// What one of the shapes has, not one of the outermost tenths, so that paths differ in length.
-fn threshold(feature: Feature, shapes: &[GemmShape], random: &mut impl Rng) -> u64 {
+fn threshold(feature: Feature, shapes: &[GemmShape], random: &mut impl Rng) -> u16 {
     let mut values: Vec<_> = shapes.iter().map(|shape| feature.of(*shape)).collect();
     values.sort_unstable();
     let edge = values.len() / 10;
@@ -151,7 +155,7 @@ fn answer(first: u8, count: u8, samples: usize, random: &mut impl Rng) -> Leaf {
         [0, step, step.wrapping_mul(2)].map(|off| KernelId((first + off % count) % count + 1));
     let expected = Loss::from_byte(below(32, random) as u8);
     let worst = Loss::from_byte(32 + below(128, random) as u8);
-    Leaf::new(&ids, expected, worst, samples as u32)
+    Leaf::new(&ids, expected, worst, Samples::new(samples as u32))
 }
 
 /// A configuration of the size that real ones have.
@@ -201,7 +205,7 @@ mod tests {
     #[test]
     fn models_have_the_size_asked_for() {
         for (count, kernels, depth, longest) in
-            [(1, 1, 0, 0..=0), (2, 3, 1, 1..=1), (40, 8, 8, 7..=8), (1200, 63, 19, 16..=19)]
+            [(1, 1, 0, 0..=0), (2, 3, 1, 1..=1), (40, 8, 8, 7..=8), (1200, 80, 19, 16..=19)]
         {
             let blob = generate(count, kernels, depth, 1).unwrap();
             let model = Model::parse(&blob).unwrap();
@@ -214,10 +218,10 @@ mod tests {
 
     #[test]
     fn every_kernel_leads_some_leaf_and_every_leaf_ranks_what_there_is() {
-        let blob = generate(1200, 63, 19, 1).unwrap();
+        let blob = generate(1200, 80, 19, 1).unwrap();
         let leaves = leaves(&Model::parse(&blob).unwrap());
         let firsts: BTreeSet<_> = leaves.iter().map(|leaf| leaf.first().0).collect();
-        assert_eq!(firsts, (1..=63).collect());
+        assert_eq!(firsts, (1..=80).collect());
         assert!(leaves.iter().filter(|leaf| leaf.kernels().count() == 4).count() > 1000);
     }
 
@@ -233,15 +237,15 @@ mod tests {
     fn the_measured_models_do_not_drift() {
         let checksum = |blob: &[u8]| u32::from_le_bytes(blob[12..16].try_into().unwrap());
         let small = generate(40, 8, 8, 1).unwrap();
-        let large = generate(1200, 63, 19, 1).unwrap();
-        assert_eq!((small.len(), checksum(&small)), (1070, 878_913_579));
-        assert_eq!((large.len(), checksum(&large)), (29_296, 1_119_174_415));
+        let large = generate(1200, 80, 19, 1).unwrap();
+        assert_eq!((small.len(), checksum(&small)), (602, 383_137_762));
+        assert_eq!((large.len(), checksum(&large)), (15_026, 2_377_624_477));
     }
 
     #[test]
     fn what_is_out_of_reach_is_named() {
         assert_eq!(generate(2, 0, 8, 1), Err(GenerateError::Kernels(0)));
-        assert_eq!(generate(2, 64, 8, 1), Err(GenerateError::Kernels(64)));
+        assert_eq!(generate(2, 128, 8, 1), Err(GenerateError::Kernels(128)));
         assert_eq!(generate(2, 300, 8, 1), Err(GenerateError::Kernels(300)));
         let error = generate(9, 4, 3, 1).unwrap_err();
         assert!(matches!(error, GenerateError::Leaves { leaves: 9, depth: 3, most: 1..=8 }));

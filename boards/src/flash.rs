@@ -135,7 +135,9 @@ mod tests {
 
     use kernels::Configuration;
     use kernels::bundle::{self, DriverKey};
-    use selector_core::{KernelId, Leaf, Loss, ModelSource, ProblemClass, Tree, TreeSource};
+    use selector_core::{
+        KernelId, Leaf, Loss, ModelSource, ProblemClass, Samples, Tree, TreeSource,
+    };
 
     use super::*;
     use crate::reach::{Exit, Line};
@@ -258,7 +260,7 @@ mod tests {
 
     fn bundle() -> Vec<u8> {
         let class = ProblemClass::F32_NN;
-        let leaf = Leaf::new(&[KernelId(0)], Loss::UNKNOWN, Loss::UNKNOWN, 1);
+        let leaf = Leaf::new(&[KernelId(0)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
         let source = ModelSource {
             device: "device",
             driver: "1",

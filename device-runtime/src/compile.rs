@@ -132,7 +132,7 @@ fn binary<D: Device>(
 #[cfg(test)]
 mod tests {
     use kernels::bundle::Bundle;
-    use selector_core::{KernelId, Leaf, Loss, ModelSource, Tree, TreeSource};
+    use selector_core::{KernelId, Leaf, Loss, ModelSource, Samples, Tree, TreeSource};
 
     use super::*;
     use crate::mock::Mock;
@@ -148,7 +148,12 @@ mod tests {
             space: None,
             score: None,
             kernels: packed.to_vec(),
-            trees: vec![Tree::Leaf(Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, 1))],
+            trees: vec![Tree::Leaf(Leaf::new(
+                &[KernelId(1)],
+                Loss::UNKNOWN,
+                Loss::UNKNOWN,
+                Samples::new(1),
+            ))],
             classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
         };
         source.encode().unwrap()

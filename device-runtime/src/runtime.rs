@@ -266,7 +266,7 @@ impl<'a, D: Device> Runtime<'a, D> {
 #[cfg(test)]
 mod tests {
     use kernels::reference;
-    use selector_core::{GemmShape, Loss, ModelSource, Tree, TreeSource};
+    use selector_core::{GemmShape, Loss, ModelSource, Samples, Tree, TreeSource};
 
     use super::*;
     use crate::compile::compile;
@@ -284,7 +284,12 @@ mod tests {
             space: None,
             score: None,
             kernels: vec![kernel.packed()],
-            trees: vec![Tree::Leaf(Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, 1))],
+            trees: vec![Tree::Leaf(Leaf::new(
+                &[KernelId(1)],
+                Loss::UNKNOWN,
+                Loss::UNKNOWN,
+                Samples::new(1),
+            ))],
             classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
         };
         source.encode().unwrap()

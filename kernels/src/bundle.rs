@@ -177,8 +177,8 @@ impl<'a> Bundle<'a> {
 /// # Errors
 /// [`BundleError::Kernel`] if this build does not know one.
 pub fn kernels_of(model: &Model<'_>) -> Result<Vec<Configuration>, BundleError> {
-    let listed = model.kernels().iter().zip(1..).map(|(packed, id)| {
-        Configuration::from_packed(packed).map_err(|source| BundleError::Kernel { id, source })
+    let listed = model.kernels().zip(1..).map(|(packed, id)| {
+        Configuration::from_packed(&packed).map_err(|source| BundleError::Kernel { id, source })
     });
     std::iter::once(Ok(Configuration::universal())).chain(listed).collect()
 }
@@ -255,13 +255,13 @@ fn check_programs(
 
 #[cfg(test)]
 mod tests {
-    use selector_core::{KernelId, Leaf, Loss, ModelSource, Tree, TreeSource};
+    use selector_core::{KernelId, Leaf, Loss, ModelSource, Samples, Tree, TreeSource};
 
     use super::*;
 
     fn model() -> Vec<u8> {
         let kernel: Configuration = "tile:4x8x4@16x16".parse().unwrap();
-        let leaf = Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, 1);
+        let leaf = Leaf::new(&[KernelId(1)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
         let class = ProblemClass::F32_NN;
         let source = ModelSource {
             device: "device",

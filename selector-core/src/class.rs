@@ -144,7 +144,7 @@ impl FromStr for ProblemClass {
     type Err = ParseTextError;
 
     fn from_str(text: &str) -> Result<Self, ParseTextError> {
-        let (element, transposes) = text.split_once('-').ok_or(ParseTextError::Class)?;
+        let (element, transposes) = text.split_once(['-']).ok_or(ParseTextError::Class)?;
         let element = match element {
             "f32" => ElementType::F32,
             "f16" => ElementType::F16,

@@ -8,8 +8,8 @@ use core::fmt;
 use crate::header;
 use crate::payload::{Head, TreeHead};
 use crate::{
-    Feature, Leaf, MAX_DEPTH, MAX_ENTRIES, MAX_KERNELS, Model, ModelError, Node, PackedConfig,
-    ProblemClass, Score,
+    Feature, Leaf, MAX_DEPTH, MAX_ENTRIES, MAX_FEATURES, MAX_KERNELS, Model, ModelError, Node,
+    PackedConfig, ProblemClass, Score,
 };
 
 /// A tree as the trainer grows it.
@@ -20,7 +20,7 @@ pub enum Tree {
         /// What is asked for.
         feature: Feature,
         /// The largest value that goes left.
-        threshold: u64,
+        threshold: u16,
         /// Where `feature <= threshold` leads.
         left: Box<Self>,
         /// Where the rest goes.
@@ -41,6 +41,14 @@ impl Tree {
     #[must_use]
     pub fn leaves(&self) -> usize {
         self.visit().filter(|(_, tree)| matches!(tree, Self::Leaf(_))).count()
+    }
+
+    /// What the root asks for; `None` for a leaf.
+    const fn feature(&self) -> Option<Feature> {
+        match self {
+            Self::Split { feature, .. } => Some(*feature),
+            Self::Leaf(_) => None,
+        }
     }
 
     /// Every subtree in preorder with the number of splits above it; without recursion, so that
@@ -114,6 +122,13 @@ pub enum EncodeError {
         /// The most the format holds.
         limit: usize,
     },
+    /// More features than a model can use.
+    TooManyFeatures {
+        /// Features that the trees ask for.
+        actual: usize,
+        /// The most the format holds.
+        limit: usize,
+    },
     /// More kernels than a model can list.
     TooManyKernels {
         /// Kernels in the list.
@@ -138,6 +153,9 @@ impl fmt::Display for EncodeError {
             Self::TooManyEntries { actual, limit } => {
                 write!(f, "{actual} tree entries, but a model holds {limit}; limit the leaves")
             }
+            Self::TooManyFeatures { actual, limit } => {
+                write!(f, "{actual} features, but a model uses {limit}; ask for fewer")
+            }
             Self::TooManyKernels { actual, limit } => {
                 write!(f, "{actual} kernels, but a model holds {limit}; ask for fewer")
             }
@@ -157,6 +175,11 @@ impl ModelSource<'_> {
         if actual > MAX_KERNELS {
             return Err(EncodeError::TooManyKernels { actual, limit: MAX_KERNELS });
         }
+        let features = self.features();
+        let actual = features.len();
+        if actual > MAX_FEATURES {
+            return Err(EncodeError::TooManyFeatures { actual, limit: MAX_FEATURES });
+        }
         let mut nodes = Vec::new();
         let mut roots = Vec::new();
         for tree in &self.trees {
@@ -172,7 +195,7 @@ impl ModelSource<'_> {
         }
         let heads = self.classes.iter().map(|class| head(class, &roots));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
-        let payload = self.payload(&heads, &nodes).map_err(|_| EncodeError::TooLarge)?;
+        let payload = self.payload(&features, &heads, &nodes).map_err(|_| EncodeError::TooLarge)?;
         let length = u32::try_from(payload.len()).map_err(|_| EncodeError::TooLarge)?;
         let mut blob = Vec::from(header::write(&payload, length));
         blob.extend(payload);
@@ -180,13 +203,27 @@ impl ModelSource<'_> {
         Ok(blob)
     }
 
-    fn payload(&self, heads: &[TreeHead], nodes: &[Node]) -> postcard::Result<Vec<u8>> {
+    /// The features that the trees ask for, by number.
+    fn features(&self) -> Vec<Feature> {
+        let nodes = self.trees.iter().flat_map(Tree::visit);
+        let asked: Vec<_> = nodes.filter_map(|(_, tree)| tree.feature()).collect();
+        Feature::ALL.into_iter().filter(|feature| asked.contains(feature)).collect()
+    }
+
+    fn payload(
+        &self,
+        features: &[Feature],
+        heads: &[TreeHead],
+        nodes: &[Node],
+    ) -> postcard::Result<Vec<u8>> {
+        let numbers: Vec<u8> = features.iter().map(|feature| feature.index()).collect();
         let head = Head {
             device: self.device,
             driver: self.driver,
             method: self.method,
             space: self.space,
             score: self.score.map(|score| score.0),
+            features: &numbers,
             kernels: self.kernels.len() as u16,
         };
         let mut payload = postcard::to_allocvec(&head)?;
@@ -194,7 +231,8 @@ impl ModelSource<'_> {
             payload = postcard::to_extend(kernel, payload)?;
         }
         payload = postcard::to_extend(heads, payload)?;
-        let entries: Vec<u8> = nodes.iter().flat_map(|node| node.write()).collect();
+        let entries = nodes.iter().filter_map(|node| node.write(features));
+        let entries: Vec<u8> = entries.flatten().collect();
         postcard::to_extend(&entries[..], payload)
     }
 }

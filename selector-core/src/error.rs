@@ -12,6 +12,10 @@ pub enum ModelError {
     ClassTwice(u8),
     /// No problem class has this number.
     ClassUnknown(u8),
+    /// A feature is listed twice.
+    FeatureTwice(u8),
+    /// No feature has this number.
+    FeatureUnknown(u8),
     /// The first four bytes are not a model's.
     Magic,
     /// The entry at this index of the trees is wrong.
@@ -51,6 +55,13 @@ pub enum ModelError {
         /// Entries in the model.
         need: usize,
         /// Entries that fit.
+        have: usize,
+    },
+    /// More features than a model may use.
+    TooManyFeatures {
+        /// Features in the model.
+        need: usize,
+        /// Features that fit.
         have: usize,
     },
     /// More kernels than this build can hold.
@@ -101,7 +112,7 @@ pub enum ModelError {
 pub enum NodeError {
     /// A left branch ends here, but its split's right branch does not begin here.
     Branch,
-    /// No feature has this number.
+    /// The model lists no feature at this place.
     Feature(u8),
     /// No kernel has this id.
     Kernel(u8),
@@ -109,6 +120,8 @@ pub enum NodeError {
     Ranking,
     /// A reserved byte that is not zero.
     Reserved,
+    /// A threshold that sends every shape to the left.
+    Threshold(u16),
     /// Deeper than a model may be.
     TooDeep,
     /// The entries end inside a tree.
@@ -121,6 +134,8 @@ impl fmt::Display for ModelError {
             Self::Checksum => f.write_str("checksum mismatch: the model is damaged; copy it again"),
             Self::ClassTwice(class) => write!(f, "two trees for problem class {class}"),
             Self::ClassUnknown(class) => write!(f, "unknown problem class {class}"),
+            Self::FeatureTwice(feature) => write!(f, "feature {feature} is listed twice"),
+            Self::FeatureUnknown(feature) => write!(f, "unknown feature {feature}"),
             Self::Magic => f.write_str("not a gemmtree model"),
             Self::Node { index, error } => write!(f, "tree entry {index}: {error}"),
             Self::Payload => f.write_str("the payload does not decode"),
@@ -142,6 +157,9 @@ impl fmt::Display for ModelError {
             }
             Self::TooManyEntries { need, have } => {
                 write!(f, "the model has {need} tree entries, the format holds {have}")
+            }
+            Self::TooManyFeatures { need, have } => {
+                write!(f, "the model uses {need} features, the format holds {have}")
             }
             Self::TooManyKernels { need, have } => {
                 write!(f, "the model has {need} kernels, this build holds {have}")
@@ -171,15 +189,36 @@ impl fmt::Display for NodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Branch => f.write_str("the right branch does not begin where the left one ends"),
-            Self::Feature(feature) => write!(f, "unknown feature {feature}"),
+            Self::Feature(lane) => write!(f, "the model lists no feature at place {lane}"),
             Self::Kernel(kernel) => write!(f, "unknown kernel {kernel}"),
             Self::Ranking => f.write_str("the ranked kernels have a gap or name one twice"),
             Self::Reserved => f.write_str("a reserved byte is not zero"),
+            Self::Threshold(threshold) => {
+                write!(f, "no shape is above the threshold {threshold}")
+            }
             Self::TooDeep => write!(f, "deeper than {} splits", crate::MAX_DEPTH),
             Self::Unfinished => f.write_str("the entries end inside a tree"),
         }
     }
 }
+
+/// A tree with more splits than a [`FastTree`](crate::FastTree) of this capacity holds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct CapacityError {
+    /// Splits of the tree.
+    pub need: usize,
+    /// Splits that fit.
+    pub have: usize,
+}
+
+impl fmt::Display for CapacityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { need, have } = self;
+        write!(f, "the tree has {need} splits, but this build holds {have}; raise the capacity")
+    }
+}
+
+impl core::error::Error for CapacityError {}
 
 /// Why a text is not a shape, a problem class or a feature.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -1,24 +1,27 @@
-//! The numbers a tree may ask for: dimensions, products and ratios, all exact integers.
+//! The numbers that a tree may ask for: logarithms of dimensions, products and ratios.
 
 use core::fmt;
 use core::str::FromStr;
 
+use crate::key::{self, FRACTION_BITS, OCTAVE};
 use crate::{GemmShape, ParseTextError};
 
-/// Binary places kept of a ratio.
-const RATIO_BITS: u32 = 16;
+/// Most features that one model can use.
+pub const MAX_FEATURES: usize = 5;
 
-/// A number computed from a shape (FORMAT.md §5).
+/// A number computed from a shape (FORMAT.md §5), in eighths of an octave.
 ///
-/// Products saturate at `u64::MAX`; a ratio a/b is ⌊a·2¹⁶/b⌋, saturating too, and `u64::MAX` when
-/// b is zero. So every feature is total for every shape, and the same on every machine.
+/// Each dimension counts by its key, eight times its base-2 logarithm rounded down; a product is
+/// the sum of its factors' keys and a ratio their difference, moved up by 256 to stay positive. So
+/// every feature is a whole number below 1024, for every shape and on every machine.
 ///
 /// ```
 /// use selector_core::{Feature, GemmShape};
 ///
-/// let shape = GemmShape::new(3, 5, 2, 1);
-/// assert_eq!(Feature::Mnk.of(shape), 30);
-/// assert_eq!(Feature::MPerN.of(shape), 3 * 65536 / 2);
+/// let shape = GemmShape::new(8, 4, 2, 1);
+/// assert_eq!(Feature::M.of(shape), 3 * 8);
+/// assert_eq!(Feature::Mnk.of(shape), (3 + 2 + 1) * 8);
+/// assert_eq!(Feature::KPerN.of(shape), 256 + 8);
 /// assert_eq!("m/n".parse(), Ok(Feature::MPerN));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -54,6 +57,24 @@ pub enum Feature {
     MnPerK = 13,
 }
 
+/// Name and the sign of m, k, n and batch in the sum of keys, by the feature's number.
+const TABLE: [(&str, [i8; 4]); 14] = [
+    ("m", [1, 0, 0, 0]),
+    ("k", [0, 1, 0, 0]),
+    ("n", [0, 0, 1, 0]),
+    ("batch", [0, 0, 0, 1]),
+    ("m*n", [1, 0, 1, 0]),
+    ("m*k", [1, 1, 0, 0]),
+    ("k*n", [0, 1, 1, 0]),
+    ("m*n*k", [1, 1, 1, 0]),
+    ("m*n*batch", [1, 0, 1, 1]),
+    ("m*n*k*batch", [1, 1, 1, 1]),
+    ("m/n", [1, 0, -1, 0]),
+    ("m/k", [1, -1, 0, 0]),
+    ("k/n", [0, 1, -1, 0]),
+    ("m*n/k", [1, -1, 1, 0]),
+];
+
 impl Feature {
     /// Every feature, in the order of the wire format.
     pub const ALL: [Self; 14] = [
@@ -85,83 +106,67 @@ impl Feature {
         Self::ALL.get(usize::from(index)).copied()
     }
 
-    /// The feature's value for `shape`.
+    /// The feature's value for `shape`, at most [`Self::largest`].
     #[must_use]
-    pub fn of(self, shape: GemmShape) -> u64 {
-        match self.parts(shape) {
-            (value, None) => value,
-            (_, Some(0)) => u64::MAX,
-            (above, Some(below)) => {
-                let scaled = (u128::from(above) << RATIO_BITS) / u128::from(below);
-                u64::try_from(scaled).unwrap_or(u64::MAX)
-            }
-        }
+    pub fn of(self, shape: GemmShape) -> u16 {
+        let keys = [shape.m, shape.k, shape.n, shape.batch].map(|one| key::key(one) as u16);
+        self.signs().into_iter().zip(keys).fold(self.offset(), |sum, (sign, key)| match sign {
+            0 => sum,
+            1 => sum.wrapping_add(key),
+            _ => sum.wrapping_sub(key),
+        })
     }
 
-    /// Whether `self.of(shape) <= threshold`, found without a division.
+    /// The largest value of any shape.
     #[must_use]
-    pub fn at_most(self, shape: GemmShape, threshold: u64) -> bool {
-        match self.parts(shape) {
-            (value, None) => value <= threshold,
-            // ⌊a·2¹⁶/b⌋ ≤ t ⇔ a·2¹⁶ < (t+1)·b; both sides fit 128 bits.
-            (above, Some(below)) => {
-                threshold == u64::MAX
-                    || (u128::from(above) << RATIO_BITS)
-                        < (u128::from(threshold) + 1) * u128::from(below)
-            }
-        }
+    pub fn largest(self) -> u16 {
+        let factors = self.signs().into_iter().filter(|sign| *sign > 0).count() as u16;
+        self.offset() + factors * key::LARGEST
     }
 
-    /// The feature as a number with a fraction, for people to read: a ratio unscaled.
+    /// What `value` stands for, for people to read: the least dimension that has it, or about the
+    /// product or the ratio. `value <= t` is about `readable(value) < readable(t + 1)`, and just
+    /// that for a single dimension.
     #[must_use]
-    pub fn readable(self, value: u64) -> f64 {
-        let value = value as f64;
+    pub fn readable(self, value: u16) -> f64 {
+        if self.dimension().is_some() {
+            return key::smallest(value) as f64;
+        }
+        let eighths = i32::from(value) - i32::from(self.offset());
+        let (octave, rest) = (eighths >> FRACTION_BITS, eighths & i32::from(OCTAVE - 1));
+        let power = f64::from_bits(((1023 + octave) as u64) << (f64::MANTISSA_DIGITS - 1));
+        power * (1.0 + f64::from(rest) / f64::from(OCTAVE))
+    }
+
+    /// Which of m, k, n and batch (0 to 3) the feature is, if it is just one of them.
+    #[must_use]
+    pub const fn dimension(self) -> Option<usize> {
         match self {
-            Self::MPerN | Self::MPerK | Self::KPerN | Self::MnPerK => {
-                value / f64::from(1u32 << RATIO_BITS)
-            }
-            _ => value,
+            Self::M => Some(0),
+            Self::K => Some(1),
+            Self::N => Some(2),
+            Self::Batch => Some(3),
+            _ => None,
         }
     }
 
-    const fn name(self) -> &'static str {
+    /// The sign with which the keys of m, k, n and batch enter the sum.
+    #[must_use]
+    pub fn signs(self) -> [i8; 4] {
+        TABLE.get(usize::from(self.index())).map_or([0; 4], |(_, signs)| *signs)
+    }
+
+    /// What is added to the sum of keys: 256 for a ratio, else 0.
+    #[must_use]
+    pub const fn offset(self) -> u16 {
         match self {
-            Self::M => "m",
-            Self::K => "k",
-            Self::N => "n",
-            Self::Batch => "batch",
-            Self::Mn => "m*n",
-            Self::Mk => "m*k",
-            Self::Kn => "k*n",
-            Self::Mnk => "m*n*k",
-            Self::Bmn => "m*n*batch",
-            Self::Bmnk => "m*n*k*batch",
-            Self::MPerN => "m/n",
-            Self::MPerK => "m/k",
-            Self::KPerN => "k/n",
-            Self::MnPerK => "m*n/k",
+            Self::MPerN | Self::MPerK | Self::KPerN | Self::MnPerK => key::LARGEST + 1,
+            _ => 0,
         }
     }
 
-    /// Numerator and, for a ratio, denominator.
-    fn parts(self, shape: GemmShape) -> (u64, Option<u64>) {
-        let [m, k, n, batch] = [shape.m, shape.k, shape.n, shape.batch].map(u64::from);
-        match self {
-            Self::M => (m, None),
-            Self::K => (k, None),
-            Self::N => (n, None),
-            Self::Batch => (batch, None),
-            Self::Mn => (m.saturating_mul(n), None),
-            Self::Mk => (m.saturating_mul(k), None),
-            Self::Kn => (k.saturating_mul(n), None),
-            Self::Mnk => (m.saturating_mul(n).saturating_mul(k), None),
-            Self::Bmn => (m.saturating_mul(n).saturating_mul(batch), None),
-            Self::Bmnk => (m.saturating_mul(n).saturating_mul(k).saturating_mul(batch), None),
-            Self::MPerN => (m, Some(n)),
-            Self::MPerK => (m, Some(k)),
-            Self::KPerN => (k, Some(n)),
-            Self::MnPerK => (m.saturating_mul(n), Some(k)),
-        }
+    fn name(self) -> &'static str {
+        TABLE.get(usize::from(self.index())).map_or("", |(name, _)| name)
     }
 }
 
@@ -203,60 +208,60 @@ mod tests {
 
     #[test]
     fn each_feature_is_what_its_name_says() {
-        let shape = GemmShape::new(8, 4, 2, 3);
-        let values = [8, 4, 2, 3, 16, 32, 8, 64, 48, 192, 4 << 16, 2 << 16, 2 << 16, 4 << 16];
-        assert_eq!(Feature::ALL.map(|feature| feature.of(shape)), values);
-        assert_eq!(Feature::MPerN.readable(4 << 16), 4.0);
-        assert_eq!(Feature::Mnk.readable(64), 64.0);
+        let shape = GemmShape::new(1 << 4, 1 << 3, 1 << 2, 1 << 1);
+        let octaves = [4, 3, 2, 1, 6, 7, 5, 9, 7, 10, 32 + 2, 32 + 1, 32 + 1, 32 + 3];
+        assert_eq!(Feature::ALL.map(|feature| feature.of(shape)), octaves.map(|one| one * 8));
     }
 
     #[test]
-    fn products_saturate_and_do_not_wrap() {
-        let all = GemmShape::new(MOST, MOST, MOST, MOST);
-        assert_eq!(Feature::Mn.of(all), u64::from(MOST) * u64::from(MOST));
-        for feature in [Feature::Mnk, Feature::Bmn, Feature::Bmnk] {
-            assert_eq!(feature.of(all), u64::MAX);
-            assert!(!feature.at_most(all, u64::MAX - 1) && feature.at_most(all, u64::MAX));
-        }
-        let empty = GemmShape::new(MOST, MOST, MOST, 0);
-        assert_eq!(Feature::Bmnk.of(empty), 0);
-        let odd = GemmShape::new(1, 1, 16_777_217, 1);
-        assert_eq!(Feature::Mnk.of(odd), 16_777_217);
-        assert!(!Feature::Mnk.at_most(odd, 16_777_216));
-    }
-
-    #[test]
-    fn large_dimensions_meet_a_threshold_near_sixteen_bits_exactly() {
-        let left = |m| Feature::M.at_most(GemmShape::new(m, 1, 1, 1), 32767);
-        assert!(left(0) && left(32767));
-        for m in [32768, 65535, 65536, 1 << 31, MOST] {
-            assert!(!left(m), "{m}");
-        }
-    }
-
-    #[test]
-    fn ratios_keep_sixteen_binary_places() {
-        let half = |m, n| Feature::MPerN.at_most(GemmShape::new(m, 1, n, 1), 1 << 15);
-        assert!(half(1, 2) && half(1, 3) && !half(2, 3));
-        // Above a half by less than the last place.
-        assert!(half((1 << 24) + 1, 1 << 25));
-        assert!(!half((1 << 24) + 1024, 1 << 25));
-    }
-
-    #[test]
-    fn a_ratio_to_zero_is_the_largest_number() {
-        for shape in [GemmShape::new(0, 0, 0, 0), GemmShape::new(MOST, 0, 0, 1)] {
-            for feature in [Feature::MPerN, Feature::MPerK, Feature::KPerN, Feature::MnPerK] {
-                assert_eq!(feature.of(shape), u64::MAX);
-                assert!(!feature.at_most(shape, u64::MAX - 1) && feature.at_most(shape, u64::MAX));
+    fn the_largest_value_is_reached_and_no_shape_wraps() {
+        let ends = [0, 1, MOST];
+        for feature in Feature::ALL {
+            let mut most = 0;
+            for shape in ends.into_iter().flat_map(|m| {
+                let rest = ends.into_iter().flat_map(move |k| ends.map(move |n| (k, n)));
+                rest.flat_map(move |(k, n)| ends.map(move |b| GemmShape::new(m, k, n, b)))
+            }) {
+                assert!(feature.of(shape) <= feature.largest(), "{feature} of {shape}");
+                most = most.max(feature.of(shape));
             }
+            assert_eq!(most, feature.largest(), "{feature}");
+            assert!(feature.largest() < 1024, "{feature}");
         }
     }
 
     #[test]
-    fn the_largest_ratio_saturates() {
-        let shape = GemmShape::new(MOST, 1, MOST, 1);
-        assert_eq!(Feature::MnPerK.of(shape), u64::MAX);
-        assert_eq!(Feature::MPerK.of(shape), u64::from(MOST) << 16);
+    fn large_dimensions_do_not_wrap_at_sixteen_bits() {
+        let m = |m| Feature::M.of(GemmShape::new(m, 1, 1, 1));
+        let threshold = m(32_767);
+        assert!(m(0) <= threshold && m(30_720) <= threshold);
+        for beyond in [32_768, 65_535, 65_536, 1 << 31, MOST] {
+            assert!(m(beyond) > threshold, "{beyond}");
+        }
+    }
+
+    #[test]
+    fn ratios_of_equals_are_equal_and_zero_counts_as_one() {
+        let ratio = |m, n| Feature::MPerN.of(GemmShape::new(m, 1, n, 1));
+        for side in [0, 1, 3, 1000, MOST] {
+            assert_eq!(ratio(side, side), 256);
+        }
+        let half = ratio(1, 2);
+        assert_eq!(half, 248);
+        assert!(ratio(1, 3) < half && ratio(2, 3) > half && ratio((1 << 24) + 1, 1 << 25) == half);
+        assert_eq!(ratio(0, MOST), 1);
+        assert_eq!(ratio(MOST, 0), 511);
+    }
+
+    #[test]
+    fn values_read_as_what_they_stand_for() {
+        assert_eq!(Feature::M.readable(Feature::M.of(GemmShape::new(784, 1, 1, 1))), 768.0);
+        assert_eq!(Feature::M.readable(0), 1.0);
+        assert_eq!(Feature::Mnk.readable(80), 1024.0);
+        assert_eq!(Feature::Mnk.readable(84), 1536.0);
+        assert_eq!(Feature::MPerN.readable(256), 1.0);
+        assert_eq!(Feature::MPerN.readable(252), 0.75);
+        assert_eq!(Feature::MnPerK.readable(0), f64::from_bits((1023 - 32) << 52));
+        assert!(Feature::ALL.iter().all(|one| one.readable(one.largest() + 1).is_finite()));
     }
 }

@@ -5,7 +5,7 @@ use crc::{CRC_32_ISO_HDLC, Crc, Table};
 use crate::ModelError;
 
 /// The format's major and minor version (FORMAT.md §8).
-pub const FORMAT_VERSION: (u8, u8) = (0, 1);
+pub const FORMAT_VERSION: (u8, u8) = (1, 0);
 
 const HEADER: usize = 16;
 const MAGIC: [u8; 4] = *b"GTM\x1a";

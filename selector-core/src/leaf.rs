@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::key;
+
 /// Kernels that a leaf ranks before the universal one.
 pub const RANKED: usize = 3;
 
@@ -24,11 +26,11 @@ impl KernelId {
 /// assert!(usable.contains(KernelId::UNIVERSAL));
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct KernelMask(u64);
+pub struct KernelMask(u128);
 
 impl KernelMask {
     /// Every kernel.
-    pub const ALL: Self = Self(u64::MAX);
+    pub const ALL: Self = Self(u128::MAX);
     /// The universal kernel alone.
     pub const NONE: Self = Self(1);
 
@@ -51,8 +53,8 @@ impl KernelMask {
     }
 }
 
-const fn bit(kernel: KernelId) -> u64 {
-    if kernel.0 < 64 { 1 << kernel.0 } else { 0 }
+const fn bit(kernel: KernelId) -> u128 {
+    if kernel.0 < 128 { 1 << kernel.0 } else { 0 }
 }
 
 /// How much slower than the best measured configuration, as the base-2 logarithm in steps of
@@ -108,12 +110,63 @@ impl Loss {
     }
 }
 
+/// How many training shapes led to a leaf: exact up to 15, then rounded down to an eighth of an
+/// octave (FORMAT.md §6).
+///
+/// ```
+/// use selector_core::Samples;
+///
+/// assert_eq!([0, 1, 16, 17, 245].map(|count| Samples::new(count).at_least()), [0, 1, 16, 16, 240]);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Samples(u8);
+
+impl Samples {
+    /// No training shape led here.
+    pub const NONE: Self = Self(0);
+
+    /// The step at or below `count`.
+    #[must_use]
+    pub fn new(count: u32) -> Self {
+        match count {
+            0 => Self::NONE,
+            // The largest key and one do not fit in the byte.
+            _ => Self(u8::try_from(key::key(count) + 1).unwrap_or(u8::MAX)),
+        }
+    }
+
+    /// The smallest count of this step.
+    #[must_use]
+    pub fn at_least(self) -> u32 {
+        let key = self.0.checked_sub(1).map(u16::from);
+        key.map_or(0, |key| u32::try_from(key::smallest(key)).unwrap_or(u32::MAX))
+    }
+
+    /// Whether [`Self::at_least`] is the very count.
+    #[must_use]
+    pub fn is_exact(self) -> bool {
+        self.at_least() < 16
+    }
+
+    /// The byte on the wire (FORMAT.md §6).
+    #[must_use]
+    pub const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// The count of a byte on the wire.
+    #[must_use]
+    pub const fn from_byte(byte: u8) -> Self {
+        Self(byte)
+    }
+}
+
 /// The answer for a shape.
 ///
 /// ```
-/// use selector_core::{KernelId, KernelMask, Leaf, Loss};
+/// use selector_core::{KernelId, KernelMask, Leaf, Loss, Samples};
 ///
-/// let leaf = Leaf::new(&[KernelId(3), KernelId(1)], Loss::from_log2(0.1), Loss::UNKNOWN, 12);
+/// let leaf = Leaf::new(&[KernelId(3), KernelId(1)], Loss::from_log2(0.1), Loss::UNKNOWN, Samples::new(12));
 /// let usable = KernelMask::ALL.without(KernelId(3));
 /// assert_eq!(leaf.best_of(usable), KernelId(1));
 /// assert_eq!(leaf.best_of(KernelMask::NONE), KernelId::UNIVERSAL);
@@ -126,18 +179,22 @@ pub struct Leaf {
     /// Largest such loss, or of the first kernel on the shapes that led here.
     pub worst: Loss,
     /// Training shapes that led here.
-    pub samples: u32,
+    pub samples: Samples,
 }
 
 impl Leaf {
     /// The answer where nothing was learned.
-    pub const UNIVERSAL: Self =
-        Self { ranked: [0; RANKED], expected: Loss::UNKNOWN, worst: Loss::UNKNOWN, samples: 0 };
+    pub const UNIVERSAL: Self = Self {
+        ranked: [0; RANKED],
+        expected: Loss::UNKNOWN,
+        worst: Loss::UNKNOWN,
+        samples: Samples::NONE,
+    };
 
     /// A leaf that ranks `kernels`, best first. The universal kernel, repetitions and what exceeds
     /// [`RANKED`] are left out.
     #[must_use]
-    pub fn new(kernels: &[KernelId], expected: Loss, worst: Loss, samples: u32) -> Self {
+    pub fn new(kernels: &[KernelId], expected: Loss, worst: Loss, samples: Samples) -> Self {
         let mut ranked = [0; RANKED];
         let mut count = 0;
         for kernel in kernels {
@@ -155,12 +212,11 @@ impl Leaf {
         ranked: [u8; RANKED],
         expected: Loss,
         worst: Loss,
-        samples: u32,
+        samples: Samples,
     ) -> Self {
         Self { ranked, expected, worst, samples }
     }
 
-    #[cfg(feature = "encode")]
     pub(crate) const fn ranked_bytes(self) -> [u8; RANKED] {
         self.ranked
     }
@@ -198,7 +254,7 @@ mod tests {
 
     fn leaf(kernels: &[u8]) -> Leaf {
         let kernels: Vec<_> = kernels.iter().copied().map(KernelId).collect();
-        Leaf::new(&kernels, Loss::UNKNOWN, Loss::UNKNOWN, 0)
+        Leaf::new(&kernels, Loss::UNKNOWN, Loss::UNKNOWN, Samples::NONE)
     }
 
     fn ids(leaf: Leaf) -> Vec<u8> {
@@ -216,7 +272,7 @@ mod tests {
 
     #[test]
     fn whatever_cannot_run_the_choice_can() {
-        let ranked = [63, 1, 30];
+        let ranked = [127, 1, 64];
         for unusable in 0..8u8 {
             let mut mask = KernelMask::ALL;
             for (place, id) in ranked.into_iter().enumerate() {
@@ -232,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_holds_ids_up_to_63_and_always_the_universal_kernel() {
-        for id in 1..64 {
+    fn a_mask_holds_ids_up_to_127_and_always_the_universal_kernel() {
+        for id in 1..128 {
             let id = KernelId(id);
             assert!(!KernelMask::NONE.contains(id) && KernelMask::NONE.with(id).contains(id));
             assert!(!KernelMask::ALL.without(id).contains(id));
         }
         assert!(KernelMask::ALL.without(KernelId::UNIVERSAL).contains(KernelId::UNIVERSAL));
-        for id in [64, 128, 255] {
+        for id in [128, 200, 255] {
             assert!(!KernelMask::ALL.with(KernelId(id)).contains(KernelId(id)));
             assert_eq!(KernelMask::ALL.without(KernelId(id)), KernelMask::ALL);
         }
@@ -263,6 +319,19 @@ mod tests {
             (f64::NAN, 255),
         ] {
             assert_eq!(Loss::from_log2(log2).byte(), byte, "{log2}");
+        }
+    }
+
+    #[test]
+    fn counts_are_exact_up_to_15_and_never_overstated() {
+        for count in (0..5000).chain([1 << 20, u32::MAX - 1, u32::MAX]) {
+            let samples = Samples::new(count);
+            let told = samples.at_least();
+            assert!(told <= count && told >= count - count / 8, "{count}: {told}");
+            assert_eq!(samples.is_exact(), count < 16);
+            assert!(told == count || !samples.is_exact());
+            assert_eq!(Samples::new(told), samples);
+            assert_eq!(Samples::from_byte(samples.byte()), samples);
         }
     }
 

@@ -1,12 +1,15 @@
 //! A checked model: parse once, then select without failing.
 
-use crate::entry::{ENTRY, Split};
-use crate::header;
-use crate::payload::{Kernels, Payload, TreeHead};
-use crate::{GemmShape, Leaf, ModelError, Node, NodeError, PackedConfig, ProblemClass};
+use crate::entry::{ENTRY, Raw};
+use crate::lanes::{self, Lanes};
+use crate::payload::{Features, Payload, TreeHead};
+use crate::{
+    Feature, GemmShape, KernelId, Kernels, Leaf, ModelError, Node, NodeError, PackedConfig,
+    ProblemClass, header,
+};
 
 /// Most kernels in a model's list, the universal one not counted.
-pub const MAX_KERNELS: usize = 63;
+pub const MAX_KERNELS: usize = 127;
 /// Most splits between a root and a leaf.
 pub const MAX_DEPTH: usize = 64;
 /// Most entries (splits and leaves) of all trees together.
@@ -42,7 +45,9 @@ pub struct Model<'a> {
     method: &'a str,
     space: Option<u64>,
     score: Option<Score>,
-    kernels: Kernels,
+    features: Features,
+    lanes: Lanes,
+    kernels: Kernels<'a>,
     roots: [Option<Root>; ProblemClass::COUNT],
     entries: &'a [[u8; ENTRY]],
 }
@@ -59,14 +64,16 @@ impl<'a> Model<'a> {
     /// # Errors
     /// [`ModelError`] says what is wrong; nothing is half-loaded.
     pub fn parse(blob: &'a [u8]) -> Result<Self, ModelError> {
-        let Payload { head, kernels, trees, entries } = Payload::read(header::payload(blob)?)?;
+        let Payload { head, features, kernels, trees, entries } =
+            Payload::read(header::payload(blob)?)?;
         let score = head.score.map(Score);
         if let Some(wrong) = score.filter(|score| *score > Score::PERFECT) {
             return Err(ModelError::Score(wrong.0));
         }
-        let roots = check_trees(entries, &trees, kernels.len())?;
+        let roots = check_trees(entries, &trees, &features, kernels.len())?;
         let (device, driver, method) = (head.device, head.driver, head.method);
-        Ok(Self { device, driver, method, space: head.space, score, kernels, roots, entries })
+        let (space, lanes) = (head.space, Lanes::new(&features));
+        Ok(Self { device, driver, method, space, score, features, lanes, kernels, roots, entries })
     }
 
     /// The answer for `shape`; where no tree knows the class, the universal kernel.
@@ -74,16 +81,21 @@ impl<'a> Model<'a> {
     /// Total and bounded: it takes at most [`MAX_DEPTH`] steps and never panics.
     #[must_use]
     pub fn select(&self, class: ProblemClass, shape: GemmShape) -> Leaf {
-        let Some(mut index) = self.root(class) else { return Leaf::UNIVERSAL };
+        let packed = self.lanes.pack(shape);
+        let mut next = self.root(class);
         // Branches lie behind their split, so this ends.
-        while let Some(split) = self.entries.get(index).and_then(Split::read) {
-            index = if split.goes_left(shape) { index + 1 } else { usize::from(split.right) };
+        while let Some(entry) = next.and_then(|index| self.entries.get(index)) {
+            match Raw::read(entry) {
+                Raw::Leaf(leaf) => return leaf,
+                Raw::Split(split) => {
+                    let left = lanes::value(packed, split.lane.into()) <= split.threshold;
+                    next =
+                        if left { next.map(|index| index + 1) } else { Some(split.right.into()) };
+                }
+            }
         }
-        match self.node(index) {
-            Some(Node::Leaf(leaf)) => leaf,
-            // Not reached after `parse`; keeps the function total.
-            _ => Leaf::UNIVERSAL,
-        }
+        // No tree for the class; after `parse` there is no other way here.
+        Leaf::UNIVERSAL
     }
 
     /// Index of the first entry of the class's tree.
@@ -103,7 +115,7 @@ impl<'a> Model<'a> {
     #[must_use]
     pub fn node(&self, index: usize) -> Option<Node> {
         let entry = self.entries.get(index)?;
-        Node::read(entry, self.kernels.len()).ok()
+        Node::read(entry, &self.features, self.kernels.len()).ok()
     }
 
     /// Entries of all trees.
@@ -112,10 +124,30 @@ impl<'a> Model<'a> {
         self.entries.len()
     }
 
-    /// The kernel list; kernel id `i` is its entry `i - 1`.
+    /// The kernel list, from kernel id 1 on.
     #[must_use]
-    pub fn kernels(&self) -> &[PackedConfig] {
-        &self.kernels
+    pub fn kernels(&self) -> Kernels<'a> {
+        self.kernels.clone()
+    }
+
+    /// The configuration of a kernel; `None` for the universal kernel and beyond the list.
+    #[must_use]
+    pub fn kernel(&self, kernel: KernelId) -> Option<PackedConfig> {
+        self.kernels().nth(usize::from(kernel.0).checked_sub(1)?)
+    }
+
+    /// What the trees ask for.
+    #[must_use]
+    pub fn features(&self) -> &[Feature] {
+        &self.features
+    }
+
+    pub(crate) const fn lanes(&self) -> Lanes {
+        self.lanes
+    }
+
+    pub(crate) const fn raw_entries(&self) -> &'a [[u8; ENTRY]] {
+        self.entries
     }
 
     /// Name of the device whose measurements trained the model.
@@ -157,6 +189,7 @@ impl<'a> Model<'a> {
 fn check_trees(
     entries: &[[u8; ENTRY]],
     heads: &[TreeHead],
+    features: &[Feature],
     kernels: usize,
 ) -> Result<[Option<Root>; ProblemClass::COUNT], ModelError> {
     let mut begun: heapless::Vec<usize, { ProblemClass::COUNT }> = heapless::Vec::new();
@@ -167,7 +200,7 @@ fn check_trees(
             return Err(unreachable);
         }
         begun.push(position).map_err(|_| unreachable)?;
-        position = check_tree(entries, position, kernels)?;
+        position = check_tree(entries, position, features, kernels)?;
     }
     let mut roots = [None; ProblemClass::COUNT];
     for head in heads {
@@ -186,7 +219,12 @@ fn check_trees(
 }
 
 /// Walk the tree that begins at `root` in its preorder; returns where it ends.
-fn check_tree(entries: &[[u8; ENTRY]], root: usize, kernels: usize) -> Result<usize, ModelError> {
+fn check_tree(
+    entries: &[[u8; ENTRY]],
+    root: usize,
+    features: &[Feature],
+    kernels: usize,
+) -> Result<usize, ModelError> {
     // Right branches to come, each with the number of splits above it.
     let mut pending: heapless::Vec<(u16, usize), MAX_DEPTH> = heapless::Vec::new();
     let mut depth = 0;
@@ -194,7 +232,7 @@ fn check_tree(entries: &[[u8; ENTRY]], root: usize, kernels: usize) -> Result<us
     loop {
         let wrong = |error| ModelError::Node { index, error };
         let entry = entries.get(index).ok_or(wrong(NodeError::Unfinished))?;
-        match Node::read(entry, kernels).map_err(wrong)? {
+        match Node::read(entry, features, kernels).map_err(wrong)? {
             Node::Split { right, .. } => {
                 depth += 1;
                 if depth > MAX_DEPTH || pending.push((right, depth)).is_err() {

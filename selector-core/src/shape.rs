@@ -47,7 +47,7 @@ impl FromStr for GemmShape {
     type Err = ParseTextError;
 
     fn from_str(text: &str) -> Result<Self, ParseTextError> {
-        let mut parts = text.split('x').map(dimension);
+        let mut parts = text.split(['x']).map(dimension);
         let mut next = || parts.next().unwrap_or(Err(ParseTextError::Shape));
         let (m, k, n) = (next()?, next()?, next()?);
         let batch = parts.next().unwrap_or(Ok(1))?;

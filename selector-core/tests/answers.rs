@@ -3,56 +3,45 @@
 
 mod common;
 
-use common::{any_tree, feature, leaf, plain_select, plain_value, sample, shape, shapes_near};
-use common::{source, split};
+use common::{
+    any_trees, feature, leaf, plain_select, plain_value, sample, shape, shape_of, shapes_near,
+    source, split,
+};
 use proptest::prelude::*;
 use selector_core::{
-    Feature, GemmShape, KernelId, KernelMask, Model, ModelSource, Node, ProblemClass, Score, Step,
-    Tree, TreeSource,
+    CallSite, CapacityError, FastTree, Feature, GemmShape, KernelId, KernelMask, Leaf, Model,
+    ModelSource, Node, ProblemClass, Score, Step, Tree, TreeSource,
 };
 
 const CLASS: ProblemClass = ProblemClass::F32_NN;
 
-/// Shapes that reach `value` of a feature: its own dimension, the others 1.
-fn shape_with(feature: Feature, value: u32) -> GemmShape {
-    match feature {
-        Feature::K | Feature::Mk | Feature::Kn | Feature::KPerN => GemmShape::new(1, value, 1, 1),
-        Feature::N => GemmShape::new(1, 1, value, 1),
-        Feature::Batch | Feature::Bmn | Feature::Bmnk => GemmShape::new(1, 1, 1, value),
-        _ => GemmShape::new(value, 1, 1, 1),
-    }
-}
-
 #[test]
 fn small_m_goes_left_and_large_m_goes_right() {
-    let blob = source(2, vec![split(Feature::M, 64, leaf(&[1]), leaf(&[2]))]).encode().unwrap();
+    let blob = source(2, vec![split(Feature::M, 48, leaf(&[1]), leaf(&[2]))]).encode().unwrap();
     let model = Model::parse(&blob).unwrap();
     let first = |m| model.select(CLASS, GemmShape::new(m, 7, 7, 1)).first();
-    assert_eq!([1, 63, 64, 65, u32::MAX].map(first), [1, 1, 1, 2, 2].map(KernelId));
+    assert_eq!([0, 1, 63, 64, 71, 72, u32::MAX].map(first), [1, 1, 1, 1, 1, 2, 2].map(KernelId));
 }
 
 #[test]
 fn a_threshold_is_met_exactly_by_every_feature() {
     for feature in Feature::ALL {
-        for dimension in [1, 2, 3, 255, 256, 65_535, 65_536, 16_777_217, u32::MAX] {
-            let shape = shape_with(feature, dimension);
+        for wanted in [1, 24, 65, 128, 199, 255, 256, 300, 511, 700] {
+            let shape = shape_of(feature, wanted);
             let value = feature.of(shape);
-            assert!(value >= u64::from(dimension));
-            for (threshold, kernel) in [(value - 1, 2), (value, 1), (value + 1, 1)] {
+            let thresholds = [(value.wrapping_sub(1), 2), (value, 1), (value + 1, 1)];
+            for (threshold, kernel) in thresholds {
+                if threshold >= feature.largest() {
+                    continue;
+                }
                 let tree = split(feature, threshold, leaf(&[1]), leaf(&[2]));
                 let blob = source(2, vec![tree]).encode().unwrap();
-                let answer = Model::parse(&blob).unwrap().select(CLASS, shape).first();
+                let model = Model::parse(&blob).unwrap();
+                let answer = model.select(CLASS, shape).first();
                 assert_eq!(answer, KernelId(kernel), "{feature} of {shape} at {threshold}");
+                let fast = FastTree::<1>::new(&model, CLASS).unwrap();
+                assert_eq!(fast.choose(shape).first(), answer);
             }
-        }
-    }
-}
-
-#[test]
-fn the_largest_threshold_sends_everything_left() {
-    for feature in Feature::ALL {
-        for shape in [GemmShape::new(u32::MAX, 0, 0, u32::MAX), GemmShape::new(1, 1, 1, 1)] {
-            assert!(feature.at_most(shape, u64::MAX));
         }
     }
 }
@@ -103,20 +92,31 @@ fn a_path_tells_each_question_and_its_answer() {
     let model = Model::parse(&blob).unwrap();
     let shape = GemmShape::new(512, 301, 1024, 1);
     let steps: Vec<_> = model.path(CLASS, shape).collect();
-    let product = 512 * 301 * 1024;
-    let first =
-        Step { index: 0, feature: Feature::Mnk, value: product, threshold: 1 << 20, left: false };
-    let second = Step { index: 4, feature: Feature::K, value: 301, threshold: 300, left: false };
+    let first = Step { index: 0, feature: Feature::Mnk, value: 217, threshold: 160, left: false };
+    let second = Step { index: 4, feature: Feature::K, value: 65, threshold: 65, left: true };
     assert_eq!(steps, [first, second]);
-    assert_eq!(model.select(CLASS, shape).first(), KernelId(4));
+    let why = model.explain(CLASS, shape);
+    assert_eq!(why.path[..], steps);
+    assert_eq!((why.class, why.measured_as, why.shape), (CLASS, Some(CLASS), shape));
+    assert_eq!((why.closest(), second.margin(), first.margin()), (Some(second), 1, 57));
+    assert_eq!((why.leaf.first(), why.runner_up()), (KernelId(3), KernelId::UNIVERSAL));
+    let why = model.explain(CLASS, GemmShape::new(512, 320, 1024, 1));
+    assert_eq!((why.leaf.first(), why.runner_up()), (KernelId(4), KernelId(2)));
+    let none = model.explain(ProblemClass::from_index(5).unwrap(), shape);
+    assert_eq!((none.measured_as, none.closest(), none.runner_up()), (None, None, KernelId(0)));
 }
 
 #[test]
 fn whatever_cannot_run_the_choice_can() {
     let blob = sample().encode().unwrap();
     let model = Model::parse(&blob).unwrap();
-    let shape = GemmShape::new(512, 301, 1024, 1);
-    let choice = |mask| model.select(CLASS, shape).best_of(mask);
+    let shape = GemmShape::new(512, 320, 1024, 1);
+    let fast = FastTree::<3>::new(&model, CLASS).unwrap();
+    let choice = |mask| {
+        let kernel = model.select(CLASS, shape).best_of(mask);
+        assert_eq!(fast.choose(shape).best_of(mask), kernel);
+        kernel
+    };
     let mut usable = KernelMask::ALL;
     for (unusable, next) in [(4, 2), (2, 1), (1, 0), (0, 0)] {
         usable = usable.without(KernelId(unusable));
@@ -151,23 +151,66 @@ fn rebuilt(model: &Model<'_>, index: usize) -> Tree {
     }
 }
 
+/// A model's tree of a class, fast.
+fn fast<'a>(model: &Model<'a>, class: ProblemClass) -> Box<FastTree<'a, 1024>> {
+    Box::new(FastTree::new(model, class).unwrap())
+}
+
+#[test]
+fn a_capacity_too_small_names_need_and_have() {
+    let blob = sample().encode().unwrap();
+    let model = Model::parse(&blob).unwrap();
+    let error = FastTree::<2>::new(&model, CLASS).unwrap_err();
+    assert_eq!(error, CapacityError { need: 3, have: 2 });
+    assert_eq!(
+        error.to_string(),
+        "the tree has 3 splits, but this build holds 2; raise the capacity"
+    );
+    let one_split = ProblemClass::from_index(1).unwrap();
+    assert!(FastTree::<1>::new(&model, one_split).is_ok());
+    let error = FastTree::<0>::new(&model, one_split).unwrap_err();
+    assert_eq!(error, CapacityError { need: 1, have: 0 });
+    let none = ProblemClass::from_index(5).unwrap();
+    let universal = FastTree::<0>::new(&model, none).unwrap();
+    assert_eq!(universal.select(GemmShape::new(1, 2, 3, 4)), Leaf::UNIVERSAL);
+    assert_eq!(universal.choose(GemmShape::new(1, 2, 3, 4)).first(), KernelId::UNIVERSAL);
+}
+
+#[test]
+fn a_call_site_answers_for_the_shape_it_is_given() {
+    let blob = sample().encode().unwrap();
+    let model = Model::parse(&blob).unwrap();
+    let fast = fast(&model, CLASS);
+    let mut site = CallSite::new(&*fast);
+    let shapes = [1, 1, 5000, 5000, 1].map(|m| GemmShape::new(m, 320, 700, 1));
+    let more = [GemmShape::new(1, 1, 1, 1), GemmShape::new(1, 1, 1, 2), GemmShape::new(1, 1, 2, 2)];
+    for shape in shapes.into_iter().chain(more) {
+        assert_eq!(site.select(shape), model.select(CLASS, shape));
+        assert_eq!(site.choose(shape), fast.choose(shape));
+    }
+}
+
 proptest! {
     #[test]
     fn a_model_selects_as_its_tree_does(
-        trees in prop::collection::vec(any_tree(9), 1..4),
+        trees in any_trees(9),
         shapes in prop::collection::vec(shape(), 32),
-        unusable in any::<u64>(),
+        unusable in any::<u128>(),
     ) {
         let source = source(9, trees);
         let blob = source.encode().unwrap();
         let model = Model::parse(&blob).unwrap();
-        let usable = (0..64)
+        let usable = (0..128)
             .filter(|id| unusable >> id & 1 == 1)
             .fold(KernelMask::ALL, |mask, id| mask.without(KernelId(id)));
         for (class, tree) in ProblemClass::all().zip(&source.trees) {
+            let fast = fast(&model, class);
             for shape in shapes.iter().copied().chain(shapes_near(tree)) {
                 let answer = model.select(class, shape);
                 prop_assert_eq!(answer, plain_select(tree, shape));
+                prop_assert_eq!(fast.select(shape), answer);
+                prop_assert_eq!(fast.choose(shape).first(), answer.first());
+                prop_assert_eq!(fast.choose(shape).best_of(usable), answer.best_of(usable));
                 prop_assert!(usable.contains(answer.best_of(usable)));
                 let last = model.path(class, shape).last();
                 let end = last.map_or(model.root(class).unwrap(), |step| end_of(&model, step));
@@ -177,22 +220,15 @@ proptest! {
     }
 
     #[test]
-    fn at_most_compares_the_feature_itself(
-        feature in feature(), shape in shape(), other in shape(), any in any::<u64>()
-    ) {
-        let value = feature.of(shape);
-        prop_assert_eq!(value, plain_value(feature, shape));
-        let near = [value.saturating_sub(1), value, value.saturating_add(1)];
-        for threshold in near.into_iter().chain([0, feature.of(other), any, u64::MAX]) {
-            prop_assert_eq!(feature.at_most(shape, threshold), value <= threshold);
-        }
+    fn a_feature_is_what_the_format_says(feature in feature(), shape in shape()) {
+        prop_assert_eq!(feature.of(shape), plain_value(feature, shape));
     }
 
     #[test]
     fn what_is_written_is_read(
         device in ".{0,40}", driver in ".{0,40}", method in ".{0,40}",
         space in any::<Option<u64>>(), score in prop::option::of(0u16..=10_000),
-        count in 5usize..=63, trees in prop::collection::vec(any_tree(5), 1..4),
+        count in 5usize..=127, trees in any_trees(5),
         measured in 0u8..8,
     ) {
         let mut written: ModelSource<'_> = source(count, trees);
@@ -207,7 +243,10 @@ proptest! {
         let read = Model::parse(&blob).unwrap();
         prop_assert_eq!((read.device(), read.driver(), read.method()), (&device[..], &driver[..], &method[..]));
         prop_assert_eq!((read.space(), read.score()), (written.space, written.score));
-        prop_assert_eq!(read.kernels(), &written.kernels);
+        prop_assert_eq!(&read.kernels().collect::<Vec<_>>(), &written.kernels);
+        prop_assert_eq!(read.kernel(KernelId(5)), Some(written.kernels[4].clone()));
+        prop_assert_eq!(read.kernel(KernelId(0)), None);
+        prop_assert_eq!(read.kernel(KernelId(count as u8 + 1)), None);
         for class in &written.classes {
             prop_assert_eq!(read.measured_as(class.class), Some(class.measured_as));
             let root = read.root(class.class).unwrap();

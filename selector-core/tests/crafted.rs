@@ -4,10 +4,10 @@
 mod common;
 
 use common::{Raw, varint};
-use selector_core::{GemmShape, KernelId, Model, ModelError, NodeError, ProblemClass};
+use selector_core::{Feature, GemmShape, KernelId, Model, ModelError, NodeError, ProblemClass};
 
-const SPLIT: [u8; 12] = [0, 0, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0];
-const LEAF: [u8; 12] = [255, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
+const SPLIT: [u8; 6] = [0x80, 0, 24, 0, 2, 0];
+const LEAF: [u8; 6] = [1, 0, 0, 0, 0, 1];
 
 /// The error that one change to a valid model leads to.
 fn refusal(change: impl FnOnce(&mut Raw)) -> ModelError {
@@ -17,9 +17,9 @@ fn refusal(change: impl FnOnce(&mut Raw)) -> ModelError {
 }
 
 /// A split at `index` of the entries whose right branch begins at `right`.
-fn split_to(right: u16) -> [u8; 12] {
+fn split_to(right: u16) -> [u8; 6] {
     let mut split = SPLIT;
-    split[2..4].copy_from_slice(&right.to_le_bytes());
+    split[4..6].copy_from_slice(&right.to_le_bytes());
     split
 }
 
@@ -28,26 +28,29 @@ fn the_unchanged_payload_is_a_model() {
     let blob = Raw::new().blob();
     let model = Model::parse(&blob).unwrap();
     let first = |m| model.select(ProblemClass::F32_NN, GemmShape::new(m, 1, 1, 1)).first();
-    assert_eq!((first(9), first(10)), (KernelId(1), KernelId(2)));
+    assert_eq!((first(8), first(9)), (KernelId(1), KernelId(2)));
     assert_eq!((model.device(), model.driver(), model.method()), ("d", "", "p"));
     assert_eq!((model.space(), model.score()), (None, None));
-    assert_eq!(model.kernels()[0].parameters, [8]);
-    assert_eq!((model.kernels()[1].family, model.kernels()[1].parameters.len()), (3, 0));
+    assert_eq!(model.kernel(KernelId(1)).unwrap().parameters, [8]);
+    let second = model.kernel(KernelId(2)).unwrap();
+    assert_eq!((second.family, second.parameters.len()), (3, 0));
 }
 
 #[test]
 fn entries_that_mean_nothing_are_refused_where_they_stand() {
     let node = |index, error| ModelError::Node { index, error };
     for (place, byte, expected) in [
-        ((0, 0), 14, node(0, NodeError::Feature(14))),
-        ((0, 0), 254, node(0, NodeError::Feature(254))),
+        ((0, 0), 0x81, node(0, NodeError::Feature(1))),
+        ((0, 0), 0xFF, node(0, NodeError::Feature(127))),
         ((0, 1), 1, node(0, NodeError::Reserved)),
-        ((1, 6), 1, node(1, NodeError::Reserved)),
-        ((2, 7), 255, node(2, NodeError::Reserved)),
-        ((1, 1), 3, node(1, NodeError::Kernel(3))),
-        ((2, 3), 255, node(2, NodeError::Kernel(255))),
-        ((1, 2), 1, node(1, NodeError::Ranking)),
-        ((1, 3), 2, node(1, NodeError::Ranking)),
+        ((0, 2), 255, node(0, NodeError::Threshold(255))),
+        ((0, 3), 1, node(0, NodeError::Threshold(280))),
+        ((1, 0), 3, node(1, NodeError::Kernel(3))),
+        ((2, 2), 127, node(2, NodeError::Kernel(127))),
+        ((1, 1), 1, node(1, NodeError::Ranking)),
+        ((1, 2), 2, node(1, NodeError::Ranking)),
+        // A leaf that becomes a split: its right branch is not there.
+        ((2, 0), 0x80, node(2, NodeError::Reserved)),
     ] {
         let (entry, offset) = place;
         let error = refusal(|raw| raw.entries[entry][offset] = byte);
@@ -58,7 +61,7 @@ fn entries_that_mean_nothing_are_refused_where_they_stand() {
 #[test]
 fn a_leaf_may_rank_nothing_but_the_universal_kernel() {
     let mut raw = Raw::new();
-    raw.entries[1][1] = 0;
+    raw.entries[1][0] = 0;
     let blob = raw.blob();
     let leaf =
         Model::parse(&blob).unwrap().select(ProblemClass::F32_NN, GemmShape::new(1, 1, 1, 1));
@@ -135,24 +138,24 @@ fn eight_classes_may_share_a_tree_and_a_model_may_have_none() {
 }
 
 #[test]
-fn entries_come_in_twelves() {
-    for (length, have) in [(35, 35), (25, 25), (1, 1), (37, 37)] {
+fn entries_come_in_sixes() {
+    for (length, have) in [(17, 17), (13, 13), (1, 1), (19, 19)] {
         let error = refusal(|raw| {
             raw.length = varint(length);
             raw.rest = vec![0];
         });
         // Shorter: the entries are ragged and something is left over; the latter is seen first.
         let expected =
-            if length == 37 { ModelError::RaggedTrees { have } } else { ModelError::Payload };
+            if length == 19 { ModelError::RaggedTrees { have } } else { ModelError::Payload };
         assert_eq!(error, expected, "{length}");
     }
-    let error = refusal(|raw| raw.length = varint(48));
+    let error = refusal(|raw| raw.length = varint(24));
     assert_eq!(error, ModelError::Payload);
 }
 
 #[test]
 fn leftover_payload_bytes_are_refused() {
-    for extra in [1, 12, 24] {
+    for extra in [1, 6, 12] {
         assert_eq!(refusal(|raw| raw.rest = vec![0; extra]), ModelError::Payload);
     }
 }
@@ -165,11 +168,13 @@ fn more_entries_than_indices_are_refused_by_number() {
 
 #[test]
 fn kernel_counts_are_compared_before_anything_is_stored() {
-    for (count, need) in [(&[64][..], 64), (&[0xFF, 0x7F], 16_383), (&[0xFF, 0xFF, 0x03], 65_535)] {
+    for (count, need) in
+        [(&[0x80, 1][..], 128), (&[0xFF, 0x7F], 16_383), (&[0xFF, 0xFF, 0x03], 65_535)]
+    {
         let error = refusal(|raw| raw.count = count.to_vec());
-        assert_eq!(error, ModelError::TooManyKernels { need, have: 63 });
+        assert_eq!(error, ModelError::TooManyKernels { need, have: 127 });
         let text = error.to_string();
-        assert!(text.contains(&need.to_string()) && text.contains("63"), "{text}");
+        assert!(text.contains(&need.to_string()) && text.contains("127"), "{text}");
     }
     for count in [&[0xFF, 0xFF, 0x07][..], &[0xFF, 0xFF, 0xFF, 0xFF, 0x0F]] {
         assert_eq!(refusal(|raw| raw.count = count.to_vec()), ModelError::Payload);
@@ -201,6 +206,27 @@ fn huge_lengths_of_texts_and_entries_end_at_the_payload() {
 }
 
 #[test]
+fn features_are_known_listed_once_and_at_most_five() {
+    assert_eq!(refusal(|raw| raw.features = vec![1, 14]), ModelError::FeatureUnknown(14));
+    assert_eq!(refusal(|raw| raw.features = vec![2, 0, 255]), ModelError::FeatureUnknown(255));
+    assert_eq!(refusal(|raw| raw.features = vec![3, 0, 9, 0]), ModelError::FeatureTwice(0));
+    let error = refusal(|raw| raw.features = vec![6, 0, 1, 2, 3, 4, 5]);
+    assert_eq!(error, ModelError::TooManyFeatures { need: 6, have: 5 });
+    let error = refusal(|raw| raw.features = vec![0]);
+    assert_eq!(error, ModelError::Node { index: 0, error: NodeError::Feature(0) });
+    assert_eq!(refusal(|raw| raw.features = vec![0xFF, 0xFF, 0xFF, 0x7F, 0]), ModelError::Payload);
+    // In another order, and one that nothing asks for.
+    let mut raw = Raw::new();
+    raw.features = vec![2, 13, 0];
+    raw.entries[0][0] = 0x81;
+    let blob = raw.blob();
+    let model = Model::parse(&blob).unwrap();
+    assert_eq!(model.features(), [Feature::MnPerK, Feature::M]);
+    let first = |m| model.select(ProblemClass::F32_NN, GemmShape::new(m, 1, 1, 1)).first();
+    assert_eq!((first(8), first(9)), (KernelId(1), KernelId(2)));
+}
+
+#[test]
 fn an_overlong_number_is_the_same_number() {
     let mut raw = Raw::new();
     raw.count = vec![0x82, 0x00];
@@ -227,11 +253,11 @@ fn a_share_of_optimal_is_at_most_one() {
 #[test]
 fn a_path_of_65_splits_is_refused_to_either_side() {
     // All to the left: the splits, then their leaves. All to the right: split, leaf, split, …
-    let lefts = |count: u16| -> Vec<[u8; 12]> {
+    let lefts = |count: u16| -> Vec<[u8; 6]> {
         let splits = (0..count).map(|index| split_to(2 * count - index));
         splits.chain((0..=count).map(|_| LEAF)).collect()
     };
-    let rights = |count: u16| -> Vec<[u8; 12]> {
+    let rights = |count: u16| -> Vec<[u8; 6]> {
         let pairs = (0..count).flat_map(|index| [split_to(2 * index + 2), LEAF]);
         pairs.chain([LEAF]).collect()
     };
@@ -241,7 +267,7 @@ fn a_path_of_65_splits_is_refused_to_either_side() {
         let blob = raw.blob();
         let model = Model::parse(&blob).unwrap();
         let splits = |m| model.path(ProblemClass::F32_NN, GemmShape::new(m, 1, 1, 1)).count();
-        assert_eq!(splits(0).max(splits(10)), 64);
+        assert_eq!(splits(0).max(splits(9)), 64);
         let error = refusal(|raw| raw.entries = longer);
         assert_eq!(error, ModelError::Node { index, error: NodeError::TooDeep });
     }

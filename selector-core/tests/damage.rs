@@ -5,7 +5,7 @@ mod common;
 
 use common::{sample, seal, shape};
 use proptest::prelude::*;
-use selector_core::{FORMAT_VERSION, Model, ModelError, ProblemClass};
+use selector_core::{FORMAT_VERSION, FastTree, Model, ModelError, ProblemClass};
 
 fn blob() -> Vec<u8> {
     sample().encode().unwrap()
@@ -63,14 +63,22 @@ fn bytes_behind_the_end_are_counted() {
 #[test]
 fn a_foreign_version_names_both() {
     let mut blob = blob();
-    for found in [(0, 0), (0, 2), (1, 0), (1, 1), (255, 255)] {
+    for found in [(0, 0), (0, 1), (1, 1), (2, 0), (255, 255)] {
         (blob[4], blob[5]) = found;
         let error = Model::parse(&blob).unwrap_err();
         assert_eq!(error, ModelError::Version { found, supported: FORMAT_VERSION });
         let text = error.to_string();
         assert!(text.contains(&format!("version {}.{},", found.0, found.1)), "{text}");
-        assert!(text.contains("reads 0.1"), "{text}");
+        assert!(text.contains("reads 1.0"), "{text}");
     }
+}
+
+/// A model of the format before this one, as it was written then.
+#[test]
+fn a_model_of_version_0_1_is_refused_by_both_numbers() {
+    let old = include_bytes!("golden/refused/2-version-0.1.gtm");
+    let error = Model::parse(old).unwrap_err();
+    assert_eq!(error, ModelError::Version { found: (0, 1), supported: FORMAT_VERSION });
 }
 
 #[test]
@@ -86,6 +94,8 @@ fn ask_everything(blob: &[u8], shape: selector_core::GemmShape) {
     let Ok(model) = Model::parse(blob) else { return };
     for class in ProblemClass::all() {
         let leaf = model.select(class, shape);
+        let fast = FastTree::<128>::new(&model, class).map(Box::new);
+        assert!(fast.is_err() || fast.is_ok_and(|fast| fast.select(shape) == leaf));
         assert!(leaf.kernels().all(|id| usize::from(id.0) <= model.kernels().len()));
         assert!(model.path(class, shape).count() <= selector_core::MAX_DEPTH);
         assert_eq!(model.root(class).is_some(), model.measured_as(class).is_some());

@@ -9,12 +9,13 @@ mod common;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::{env, fs};
 
-use common::{kernels, leaf, split};
+use common::{Raw, kernels, leaf, split};
 use selector_core::{
-    Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelSource, PackedConfig, ProblemClass,
-    Score, Tree, TreeSource,
+    Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelError, ModelSource, PackedConfig,
+    ProblemClass, Samples, Score, Tree, TreeSource,
 };
 
 /// The smallest useful model: one kernel, for every shape of one class.
@@ -30,7 +31,7 @@ fn single_leaf() -> ModelSource<'static> {
             &[KernelId(1)],
             Loss::from_byte(38),
             Loss::from_byte(254),
-            245,
+            Samples::new(245),
         ))],
         classes: vec![TreeSource {
             class: ProblemClass::F32_NN,
@@ -40,24 +41,24 @@ fn single_leaf() -> ModelSource<'static> {
     }
 }
 
-/// Splits of the tree that asks for every feature, `m` twice; split `i` has its branches at
+/// Splits of the tree that asks for five features, some twice; split `i` has its branches at
 /// `2i + 1` and `2i + 2`, and a leaf where there is none.
-const QUESTIONS: [(Feature, u64); 15] = [
-    (Feature::Bmnk, 1 << 33),
-    (Feature::MPerN, 1 << 15),
-    (Feature::MnPerK, 300 << 16),
-    (Feature::K, 255),
-    (Feature::Mk, 1 << 14),
-    (Feature::KPerN, (3 << 16) + 1),
-    (Feature::Mnk, 1 << 34),
-    (Feature::Batch, 16),
-    (Feature::M, 15),
-    (Feature::N, 300),
-    (Feature::Kn, 65_537),
-    (Feature::MPerK, 1 << 20),
-    (Feature::Bmn, 3 << 20),
-    (Feature::Mn, 1 << 24),
-    (Feature::M, u32::MAX as u64 - 1),
+const QUESTIONS: [(Feature, u16); 15] = [
+    (Feature::Bmnk, 264),
+    (Feature::MPerN, 248),
+    (Feature::MnPerK, 320),
+    (Feature::K, 63),
+    (Feature::Bmnk, 112),
+    (Feature::MPerN, 256),
+    (Feature::Bmnk, 300),
+    (Feature::MnPerK, 200),
+    (Feature::K, 128),
+    (Feature::Bmn, 66),
+    (Feature::K, 60),
+    (Feature::MPerN, 230),
+    (Feature::Bmn, 172),
+    (Feature::MnPerK, 400),
+    (Feature::K, 100),
 ];
 
 fn question(index: usize) -> Tree {
@@ -67,17 +68,17 @@ fn question(index: usize) -> Tree {
         }
         None => {
             let id = (index - QUESTIONS.len()) as u8;
-            let kernels = [id, 40 + id % 3, 63].map(KernelId);
+            let kernels = [id, 40 + id % 3, 127].map(KernelId);
             let (expected, worst) = (Loss::from_byte(id), Loss::from_byte(255 - id));
-            let samples = u32::MAX >> (2 * id);
+            let samples = Samples::new(u32::MAX >> (2 * id));
             Tree::Leaf(Leaf::new(&kernels[..usize::from(id % 4)], expected, worst, samples))
         }
     }
 }
 
-/// Every feature, thresholds of every width, three trees for four classes, names beyond ASCII.
+/// Five features, losses and counts of every size, three trees for four classes, names beyond ASCII.
 fn three_trees() -> ModelSource<'static> {
-    let pair = split(Feature::Bmn, 1 << 14, leaf(&[63]), leaf(&[7, 9]));
+    let pair = split(Feature::Bmn, 112, leaf(&[127]), leaf(&[7, 9]));
     let class = |index| ProblemClass::from_index(index).unwrap();
     let serve = |index, measured, tree| TreeSource {
         class: class(index),
@@ -90,7 +91,7 @@ fn three_trees() -> ModelSource<'static> {
         method: "greedy cover, cost-sensitive tree, seed 7",
         space: Some(0xFEDC_BA98_7654_3210),
         score: None,
-        kernels: kernels(63),
+        kernels: kernels(127),
         trees: vec![question(0), pair, leaf(&[12, 5])],
         classes: vec![serve(0, 0, 0), serve(1, 1, 1), serve(2, 0, 0), serve(7, 4, 2)],
     }
@@ -127,21 +128,54 @@ fn dimensions() -> impl Iterator<Item = u32> {
     })
 }
 
-/// What the model answers for each class, as a table.
-fn answers(model: &Model<'_>) -> String {
-    let mut table = String::from("class,m,k,n,batch,kernels,expected,worst,samples\n");
+/// A model that asks for `features` again and again: a full tree of five levels, one feature each.
+fn asking(features: &[Feature]) -> ModelSource<'static> {
+    fn level(features: &[Feature], depth: usize, place: u16) -> Tree {
+        let Some(feature) = features.get(depth) else {
+            return leaf(&[place as u8 % 31 + 1, place as u8 % 7 + 40]);
+        };
+        // Somewhere in the middle, another place for each split.
+        let middle = u16::midpoint(feature.offset(), feature.largest()) / 2 + feature.offset() / 2;
+        let threshold = middle + 3 * place % 41;
+        let branch = |side| level(features, depth + 1, 2 * place + side);
+        split(*feature, threshold, branch(0), branch(1))
+    }
+    let mut source = common::source(50, vec![level(features, 0, 0)]);
+    source.score = Some(Score(10_000));
+    source
+}
+
+/// What a model answers around each of its thresholds and elsewhere, for class f32-nn.
+fn answers_near(model: &Model<'_>, tree: &Tree) -> String {
     let mut dimensions = dimensions();
     let mut next = || dimensions.next().unwrap();
-    for row in 0..640u16 {
+    let near: Vec<_> = common::shapes_near(tree).into_iter().step_by(3).take(320).collect();
+    let drawn = (near.len()..640).map(|_| GemmShape::new(next(), next(), next(), next() % 40));
+    let shapes: Vec<_> = near.iter().copied().chain(drawn).collect();
+    table(shapes.into_iter().map(|shape| (ProblemClass::F32_NN, shape)), model)
+}
+
+/// What the model answers for each class, as a table.
+fn answers(model: &Model<'_>) -> String {
+    let mut dimensions = dimensions();
+    let mut next = || dimensions.next().unwrap();
+    let questions = (0..640u16).map(|row| {
         // Most rows are for the class whose tree asks most.
-        let class =
-            ProblemClass::from_index(if row % 2 == 0 { 0 } else { (row / 2 % 8) as u8 }).unwrap();
+        let class = if row % 2 == 0 { 0 } else { (row / 2 % 8) as u8 };
         let shape = GemmShape::new(next(), next(), next(), next() % 40);
+        (ProblemClass::from_index(class).unwrap(), shape)
+    });
+    table(questions, model)
+}
+
+fn table(questions: impl Iterator<Item = (ProblemClass, GemmShape)>, model: &Model<'_>) -> String {
+    let mut table = String::from("class,m,k,n,batch,kernels,expected,worst,samples\n");
+    for (class, shape) in questions {
         let leaf = model.select(class, shape);
         let kernels: Vec<_> = leaf.kernels().map(|id| id.to_string()).collect();
-        let (expected, worst, samples) = (leaf.expected.byte(), leaf.worst.byte(), leaf.samples);
+        let (expected, worst) = (leaf.expected.byte(), leaf.worst.byte());
+        let (kernels, samples) = (kernels.join(" "), leaf.samples.byte());
         let GemmShape { m, k, n, batch } = shape;
-        let kernels = kernels.join(" ");
         writeln!(table, "{class},{m},{k},{n},{batch},{kernels},{expected},{worst},{samples}")
             .unwrap();
     }
@@ -163,6 +197,71 @@ fn the_model_of_three_trees_keeps_its_bytes_and_answers() {
     let kernels = table.lines().skip(1).filter_map(|row| row.split(',').nth(5));
     let seen: BTreeSet<_> = kernels.collect();
     assert!(seen.len() >= 15, "{seen:?}");
+}
+
+#[test]
+fn models_that_ask_for_every_feature_keep_their_bytes_and_answers() {
+    let parts = [(0..5, "a"), (5..10, "b"), (9..14, "c")];
+    for (part, name) in parts {
+        let source = asking(&Feature::ALL[part]);
+        let blob = source.encode().unwrap();
+        assert_golden(&format!("features-{name}.gtm"), &blob);
+        let answers = answers_near(&Model::parse(&blob).unwrap(), &source.trees[0]);
+        assert_golden(&format!("features-{name}.csv"), answers.as_bytes());
+        let seen: BTreeSet<_> = answers.lines().filter_map(|row| row.split(',').nth(5)).collect();
+        assert!(seen.len() > 12, "{name}: {} answers", seen.len());
+    }
+}
+
+/// Models with a right checksum that fail the check whose number begins their name.
+fn refused() -> Vec<(&'static str, Vec<u8>)> {
+    let with = |change: fn(&mut Raw)| {
+        let mut raw = Raw::new();
+        change(&mut raw);
+        raw.blob()
+    };
+    vec![
+        ("5-leftover", with(|raw| raw.rest = vec![0])),
+        ("5-not-utf-8", with(|raw| raw.names[1] = 0xFF)),
+        ("5-too-many-kernels", with(|raw| raw.count = vec![0x80, 1])),
+        ("5-varint-beyond-u16", with(|raw| raw.count = vec![0xFF, 0xFF, 0x07])),
+        ("6-score", with(|raw| raw.options = vec![0, 1, 0x91, 0x4E])),
+        ("7-feature-twice", with(|raw| raw.features = vec![2, 0, 0])),
+        ("7-feature-unknown", with(|raw| raw.features = vec![2, 0, 14])),
+        ("8-ragged", with(|raw| (raw.length, raw.rest) = (vec![19], vec![0]))),
+        ("9-kernel-twice", with(|raw| raw.entries[2][1] = 2)),
+        ("9-kernel-unknown", with(|raw| raw.entries[1][0] = 3)),
+        ("9-lane", with(|raw| raw.entries[0][0] = 0x81)),
+        ("9-reserved", with(|raw| raw.entries[0][1] = 1)),
+        ("9-threshold", with(|raw| raw.entries[0][2] = 255)),
+        ("10-branch", with(|raw| raw.entries[0][4] = 1)),
+        ("10-unfinished", with(|raw| raw.entries.truncate(2))),
+        ("11-unreachable", with(|raw| raw.entries.push([0; 6]))),
+        ("12-class-twice", with(|raw| raw.heads = vec![2, 0, 0, 0, 0, 0, 0])),
+        ("12-root", with(|raw| raw.heads = vec![2, 0, 0, 0, 1, 0, 1])),
+    ]
+}
+
+#[test]
+fn refused_models_stay_refused() {
+    for (name, blob) in refused() {
+        assert_golden(&format!("refused/{name}.gtm"), &blob);
+        assert!(Model::parse(&blob).is_err(), "{name}");
+    }
+    let old = fs::read(file("refused/2-version-0.1.gtm")).unwrap();
+    assert!(matches!(Model::parse(&old), Err(ModelError::Version { found: (0, 1), .. })));
+}
+
+/// A second reader, written in Python from FORMAT.md alone, agrees with all of these.
+#[test]
+fn a_reader_in_another_language_agrees() {
+    let reader: PathBuf = [env!("CARGO_MANIFEST_DIR"), "tests", "reader.py"].iter().collect();
+    let output = Command::new("python3").arg(reader).arg(file("")).output();
+    let output = output.expect("python3 runs (`make test` installs it)");
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}{errors}");
+    assert!(said.starts_with("2560 answers agree"), "{said}");
 }
 
 #[test]

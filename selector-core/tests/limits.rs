@@ -5,7 +5,7 @@ mod common;
 
 use common::{leaf, source, split};
 use selector_core::{
-    EncodeError, Feature, GemmShape, KernelId, MAX_DEPTH, Model, ModelError, NodeError,
+    EncodeError, FastTree, Feature, GemmShape, KernelId, MAX_DEPTH, Model, ModelError, NodeError,
     ProblemClass, Score, Tree,
 };
 
@@ -19,7 +19,7 @@ fn chain(depth: u32, leaves_left: bool) -> Tree {
             true => (level, own, inner),
             false => (depth - level, inner, own),
         };
-        split(Feature::M, threshold.into(), left, right)
+        split(Feature::M, threshold.min(254) as u16, left, right)
     })
 }
 
@@ -27,7 +27,7 @@ fn chain(depth: u32, leaves_left: bool) -> Tree {
 fn full(depth: u32) -> Tree {
     match depth {
         0 => leaf(&[1]),
-        _ => split(Feature::M, 1 << depth, full(depth - 1), full(depth - 1)),
+        _ => split(Feature::M, 10 * depth as u16, full(depth - 1), full(depth - 1)),
     }
 }
 
@@ -40,13 +40,13 @@ fn chains_of_40_and_of_64_splits_answer_at_every_level() {
             let blob = source(2, vec![tree.clone()]).encode().unwrap();
             let model = Model::parse(&blob).unwrap();
             assert_eq!(model.entries(), 2 * depth as usize + 1);
-            for m in 0..=depth + 1 {
-                let shape = GemmShape::new(m, 1, 1, 1);
+            let shapes = || (0..=depth + 1).map(|key| common::shape_of(Feature::M, key as u16));
+            let fast = FastTree::<64>::new(&model, CLASS).unwrap();
+            for shape in shapes() {
                 assert_eq!(model.select(CLASS, shape), common::plain_select(&tree, shape));
+                assert_eq!(fast.select(shape), model.select(CLASS, shape));
             }
-            let longest = (0..=depth + 1)
-                .map(|m| model.path(CLASS, GemmShape::new(m, 1, 1, 1)).count())
-                .max();
+            let longest = shapes().map(|shape| model.path(CLASS, shape).count()).max();
             assert_eq!(longest, Some(depth as usize));
         }
     }
@@ -80,25 +80,45 @@ fn entries_up_to_the_last_index_are_written_and_one_leaf_more_is_not() {
 }
 
 #[test]
-fn sixty_three_kernels_are_written_and_one_more_is_not() {
-    let blob = source(63, vec![leaf(&[63, 1, 62])]).encode().unwrap();
+fn one_hundred_and_twenty_seven_kernels_are_written_and_one_more_is_not() {
+    let blob = source(127, vec![leaf(&[127, 1, 126])]).encode().unwrap();
     let leaf_read = Model::parse(&blob).unwrap().select(CLASS, GemmShape::new(1, 1, 1, 1));
-    assert_eq!(leaf_read.first(), KernelId(63));
-    for actual in [64, 256, 70_000] {
+    assert_eq!(leaf_read.first(), KernelId(127));
+    for actual in [128, 256, 257, 70_000] {
         let error = source(actual, vec![leaf(&[1])]).encode().unwrap_err();
-        assert_eq!(error, EncodeError::TooManyKernels { actual, limit: 63 });
+        assert_eq!(error, EncodeError::TooManyKernels { actual, limit: 127 });
         assert!(error.to_string().contains(&format!("{actual} kernels")));
     }
 }
 
 #[test]
-fn large_thresholds_are_kept_whole() {
-    let threshold = 30_000_000_000;
-    let tree = split(Feature::Mnk, threshold, leaf(&[1]), leaf(&[2]));
-    let blob = source(2, vec![tree]).encode().unwrap();
-    let first =
-        |n| Model::parse(&blob).unwrap().select(CLASS, GemmShape::new(100_000, 3, n, 1)).first();
-    assert_eq!((first(100_000), first(100_001)), (KernelId(1), KernelId(2)));
+fn a_sixth_feature_is_refused_by_number() {
+    let ask = |count: usize| {
+        let features = Feature::ALL.into_iter().take(count);
+        features.fold(leaf(&[1]), |tree, feature| split(feature, 5, tree, leaf(&[2])))
+    };
+    let blob = source(2, vec![ask(5)]).encode().unwrap();
+    assert_eq!(Model::parse(&blob).unwrap().features(), &Feature::ALL[..5]);
+    let error = source(2, vec![ask(6)]).encode().unwrap_err();
+    assert_eq!(error, EncodeError::TooManyFeatures { actual: 6, limit: 5 });
+    let error = source(2, vec![ask(3), ask(14)]).encode().unwrap_err();
+    assert_eq!(error, EncodeError::TooManyFeatures { actual: 14, limit: 5 });
+    assert!(error.to_string().contains("14 features") && error.to_string().contains("uses 5"));
+}
+
+#[test]
+fn a_threshold_that_no_shape_exceeds_is_refused() {
+    for feature in Feature::ALL {
+        let model =
+            |threshold| source(2, vec![split(feature, threshold, leaf(&[1]), leaf(&[2]))]).encode();
+        let largest = feature.largest();
+        assert!(model(largest - 1).is_ok());
+        for threshold in [largest, 1024, u16::MAX] {
+            let error = NodeError::Threshold(threshold);
+            let expected = EncodeError::Invalid(ModelError::Node { index: 0, error });
+            assert_eq!(model(threshold), Err(expected));
+        }
+    }
 }
 
 #[test]

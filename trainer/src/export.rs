@@ -3,8 +3,8 @@
 use kernels::Configuration;
 use rayon::prelude::*;
 use selector_core::{
-    EncodeError, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, RANKED, Score,
-    Tree, TreeSource,
+    EncodeError, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, RANKED, Samples,
+    Score, Tree, TreeSource,
 };
 
 use crate::dataset::Dataset;
@@ -162,7 +162,8 @@ fn leaf(ranking: &[usize], training: &Training, held_out: &[f64], rows: &[usize]
     // Kernel 0 is the universal one.
     let kernels = ranking.iter().take(RANKED).map(|place| KernelId(*place as u8 + 1));
     let kernels: Vec<KernelId> = kernels.collect();
-    Leaf::new(&kernels, Loss::from_log2(expected), Loss::from_log2(worst), rows.len() as u32)
+    let samples = Samples::new(u32::try_from(rows.len()).unwrap_or(u32::MAX));
+    Leaf::new(&kernels, Loss::from_log2(expected), Loss::from_log2(worst), samples)
 }
 
 #[cfg(test)]
@@ -184,14 +185,17 @@ mod tests {
         let leaf = leaf(&[0, 1], &training(), &held_out, &[0, 1, 2]);
         assert_eq!(leaf.expected.log2(), Some(0.5));
         assert_eq!(leaf.worst.log2(), Some(0.75));
-        assert_eq!(leaf.samples, 3);
+        assert_eq!(leaf.samples, Samples::new(3));
         assert_eq!(leaf.kernels().map(|id| id.0).collect::<Vec<_>>(), [1, 2, 0]);
     }
 
     #[test]
     fn a_leaf_without_shapes_knows_nothing() {
         let leaf = leaf(&[1], &training(), &[0.0; 4], &[]);
-        assert_eq!((leaf.expected, leaf.worst, leaf.samples), (Loss::UNKNOWN, Loss::UNKNOWN, 0));
+        assert_eq!(
+            (leaf.expected, leaf.worst, leaf.samples),
+            (Loss::UNKNOWN, Loss::UNKNOWN, Samples::NONE)
+        );
     }
 
     #[test]

@@ -6,8 +6,10 @@ mod distilled;
 mod forest;
 mod single_best;
 
+use std::collections::BTreeMap;
+
 use ndarray::Array2;
-use selector_core::{Feature, GemmShape};
+use selector_core::{Feature, GemmShape, MAX_FEATURES};
 
 /// A way to grow a tree.
 pub trait Learner: Sync {
@@ -49,7 +51,7 @@ pub enum Grown {
         /// What is asked for.
         feature: Feature,
         /// The largest value that goes left.
-        threshold: u64,
+        threshold: u16,
         /// Where `feature <= threshold` leads.
         left: Box<Self>,
         /// Where the rest goes.
@@ -101,11 +103,26 @@ impl Grown {
     }
 }
 
-/// Values of all features of a shape.
-type Features = [u64; Feature::ALL.len()];
+/// What the trees ask for. Of many sets of features tried on the H200 data these gave trees as good
+/// as all features together (share of optimal 0.949 against 0.948 with 8 kernels), and a model
+/// uses no more than five.
+pub(crate) const FEATURES: [Feature; MAX_FEATURES] =
+    [Feature::M, Feature::K, Feature::N, Feature::Bmn, Feature::Bmnk];
+
+/// Values of [`FEATURES`] for a shape.
+type Features = [u16; MAX_FEATURES];
 
 fn features(shape: GemmShape) -> Features {
-    Feature::ALL.map(|feature| feature.of(shape))
+    FEATURES.map(|feature| feature.of(shape))
+}
+
+/// Groups of shapes that no tree can tell apart, since all their features are equal.
+pub(crate) fn indistinct(shapes: &[GemmShape]) -> Vec<Vec<GemmShape>> {
+    let mut groups: BTreeMap<Features, Vec<GemmShape>> = BTreeMap::new();
+    for shape in shapes {
+        groups.entry(features(*shape)).or_default().push(*shape);
+    }
+    groups.into_values().filter(|group| group.len() > 1).collect()
 }
 
 /// Kernels by loss, the least first; equal ones in their order.
@@ -172,22 +189,30 @@ mod tests {
     }
 
     #[test]
-    fn shapes_whose_features_are_close_are_told_apart() {
-        // 1/1000 and 1/1010 differ by less than linfa's 1e-5.
+    fn shapes_an_eighth_of_an_octave_apart_are_told_apart() {
         let at = |m| GemmShape::new(m, 1_000_000, 1_000_000, 1);
-        let shapes: Vec<_> = (0..20).map(|step| at(1000 + step)).collect();
+        let sizes = [[960, 980, 1000, 1020], [1024, 1040, 1100, 1150]].concat();
+        let shapes: Vec<_> = sizes.iter().map(|m| at(*m)).collect();
         let loss =
             Array2::from_shape_fn(
-                (20, 2),
+                (8, 2),
                 |(row, kernel)| {
-                    if (row < 10) == (kernel == 0) { 0.0 } else { 3.0 }
+                    if (row < 4) == (kernel == 0) { 0.0 } else { 3.0 }
                 },
             );
         for learner in ALL.iter().filter(|learner| learner.name() != "single-best") {
             let tree = grow(*learner, &shapes, loss.clone());
-            let picks = [1000, 1009, 1010, 1019].map(|m| tree.rank(at(m))[0]);
+            let picks = [960, 1023, 1024, 1150].map(|m| tree.rank(at(m))[0]);
             assert_eq!(picks, [0, 0, 1, 1], "{}", learner.name());
         }
+    }
+
+    #[test]
+    fn shapes_that_no_tree_can_tell_apart_are_found() {
+        let at = |m| GemmShape::new(m, 64, 64, 1);
+        let shapes = [8, 960, 1000, 1020, 1024].map(at);
+        assert_eq!(indistinct(&shapes), [vec![at(960), at(1000), at(1020)]]);
+        assert_eq!(indistinct(&shapes[..2]), Vec::<Vec<GemmShape>>::new());
     }
 
     #[test]

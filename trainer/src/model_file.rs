@@ -47,10 +47,8 @@ pub fn parse<'a>(path: &Path, blob: &'a [u8]) -> Result<Model<'a>, ModelFileErro
 /// Name of a kernel of the model; where this build does not know its family, its numbers.
 #[must_use]
 pub fn kernel_name(model: &Model<'_>, id: KernelId) -> String {
-    let index = usize::from(id.0);
-    let packed = index.checked_sub(1).and_then(|index| model.kernels().get(index));
-    let Some(packed) = packed else { return Configuration::universal().to_string() };
-    match Configuration::from_packed(packed) {
+    let Some(packed) = model.kernel(id) else { return Configuration::universal().to_string() };
+    match Configuration::from_packed(&packed) {
         Ok(configuration) => configuration.to_string(),
         Err(_) => format!("family {} {:?} (of another build)", packed.family, packed.parameters),
     }

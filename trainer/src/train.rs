@@ -4,7 +4,7 @@ use ndarray::Array2;
 use selector_core::{ProblemClass, Transposes};
 
 use crate::dataset::Dataset;
-use crate::learn::{Grown, LearnError, Learner, Training};
+use crate::learn::{self, Grown, LearnError, Learner, Training};
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
 use crate::prune::{Pruner, Request};
@@ -56,13 +56,29 @@ pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method) -> Result<Fitted
         Request { count: method.kernels, normalisation: method.normalisation, seed: method.seed };
     let pruned = method.pruner.prune(&performance, &request);
     let loss = performance.of_kernels(&pruned.kernels);
+    let mut warnings = pruned.warnings;
     let mut trees = Vec::new();
     for class in dataset.classes() {
         let Some(training) = training_of(dataset, tasks, &loss, class) else { continue };
         let tree = method.learner.grow(&training, method.seed)?;
+        warnings.extend(indistinct(class, &training));
         trees.push(ClassTree { class, training, tree });
     }
-    Ok(Fitted { kernels: pruned.kernels, trees, warnings: pruned.warnings })
+    Ok(Fitted { kernels: pruned.kernels, trees, warnings })
+}
+
+/// What to tell of shapes that get one answer whatever was measured.
+fn indistinct(class: ProblemClass, training: &Training) -> Option<String> {
+    let groups = learn::indistinct(&training.shapes);
+    let first = groups.first()?;
+    let names: Vec<_> = first.iter().map(ToString::to_string).collect();
+    let count: usize = groups.iter().map(Vec::len).sum();
+    Some(format!(
+        "{class}: {count} of {} shapes are within an eighth of an octave of another in every \
+         dimension, so no tree tells them apart; the first are {}",
+        training.shapes.len(),
+        names.join(" and ")
+    ))
 }
 
 /// The class whose tree serves `class`: itself if it is among `measured`, else plain f32 or f16 as

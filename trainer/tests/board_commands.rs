@@ -8,7 +8,9 @@ use std::process::{Command, Output};
 
 use kernels::bundle::{self, Bundle, DriverKey};
 use kernels::{Configuration, space};
-use selector_core::{KernelId, Leaf, Loss, ModelSource, ProblemClass, Score, Tree, TreeSource};
+use selector_core::{
+    KernelId, Leaf, Loss, ModelSource, ProblemClass, Samples, Score, Tree, TreeSource,
+};
 
 const FAKE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fake-board");
 
@@ -64,7 +66,7 @@ fn fails(command: &mut Command, code: i32) -> String {
 
 fn model(space: Option<u64>, score: f64) -> Vec<u8> {
     let class = ProblemClass::F32_NN;
-    let leaf = Leaf::new(&[KernelId(0)], Loss::UNKNOWN, Loss::UNKNOWN, 1);
+    let leaf = Leaf::new(&[KernelId(0)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
     let source = ModelSource {
         device: "fake",
         driver: "1",

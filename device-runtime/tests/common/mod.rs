@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use device_runtime::{DeviceError, OpenCl};
 use kernels::Configuration;
-use selector_core::{KernelId, Leaf, Loss, ModelSource, ProblemClass, Tree, TreeSource};
+use selector_core::{KernelId, Leaf, Loss, ModelSource, ProblemClass, Samples, Tree, TreeSource};
 
 /// Two kernels beside the universal one, whose work-groups differ.
 pub(crate) const KERNELS: [&str; 2] = ["tile:4x4x8@8x8", "tile:2x1x4@16x8"];
@@ -107,10 +107,11 @@ pub(crate) fn model_of_space(space: Option<u64>) -> Vec<u8> {
 
 fn encoded(classes: &[ProblemClass], space: Option<u64>) -> Vec<u8> {
     let kernels = KERNELS.map(|name| name.parse::<Configuration>().unwrap().packed());
-    let leaf = |id| Leaf::new(&[KernelId(id)], Loss::UNKNOWN, Loss::UNKNOWN, 1);
+    let leaf = |id| Leaf::new(&[KernelId(id)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
     let tree = Tree::Split {
         feature: selector_core::Feature::M,
-        threshold: 16,
+        // m ≤ 16
+        threshold: 32,
         left: Box::new(Tree::Leaf(leaf(1))),
         right: Box::new(Tree::Leaf(leaf(2))),
     };

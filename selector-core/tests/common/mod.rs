@@ -6,18 +6,18 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use selector_core::{
-    Feature, GemmShape, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, Score, Tree,
-    TreeSource,
+    Feature, GemmShape, KernelId, Leaf, Loss, MAX_FEATURES, ModelSource, PackedConfig,
+    ProblemClass, Samples, Score, Tree, TreeSource,
 };
 
 /// A leaf that ranks `kernels`.
 pub(crate) fn leaf(kernels: &[u8]) -> Tree {
     let kernels: Vec<_> = kernels.iter().copied().map(KernelId).collect();
-    Tree::Leaf(Leaf::new(&kernels, Loss::from_byte(3), Loss::from_byte(70), 5))
+    Tree::Leaf(Leaf::new(&kernels, Loss::from_byte(3), Loss::from_byte(70), Samples::new(5)))
 }
 
 /// A split.
-pub(crate) fn split(feature: Feature, threshold: u64, left: Tree, right: Tree) -> Tree {
+pub(crate) fn split(feature: Feature, threshold: u16, left: Tree, right: Tree) -> Tree {
     Tree::Split { feature, threshold, left: Box::new(left), right: Box::new(right) }
 }
 
@@ -51,41 +51,44 @@ pub(crate) fn source(count: usize, trees: Vec<Tree>) -> ModelSource<'static> {
 pub(crate) fn sample() -> ModelSource<'static> {
     let first = split(
         Feature::Mnk,
-        1 << 20,
-        split(Feature::MPerN, 1 << 15, leaf(&[1, 2]), leaf(&[])),
-        split(Feature::K, 300, leaf(&[3]), leaf(&[4, 2, 1])),
+        20 * 8,
+        split(Feature::MPerN, 248, leaf(&[1, 2]), leaf(&[])),
+        split(Feature::K, 65, leaf(&[3]), leaf(&[4, 2, 1])),
     );
-    let second = split(Feature::Batch, 1, leaf(&[2]), leaf(&[5, 4]));
+    let second = split(Feature::Batch, 0, leaf(&[2]), leaf(&[5, 4]));
     let mut source = source(5, vec![first, second]);
     let class = ProblemClass::from_index(6).unwrap();
     source.classes.push(TreeSource { class, measured_as: ProblemClass::F32_NN, tree: 0 });
     source
 }
 
-/// `Feature::of` in numbers that cannot overflow.
-pub(crate) fn plain_value(feature: Feature, shape: GemmShape) -> u64 {
-    let [m, k, n, batch] = [shape.m, shape.k, shape.n, shape.batch].map(u128::from);
-    let ratio = |above: u128, below: u128| match below {
-        0 => u128::MAX,
-        _ => above * 65536 / below,
-    };
+/// The key of a dimension as FORMAT.md §5 defines it.
+pub(crate) fn plain_key(dimension: u32) -> i64 {
+    let one = i64::from(dimension.max(1));
+    let octave = one.ilog2();
+    i64::from(octave) * 8 + ((one * 8) >> octave) - 8
+}
+
+/// `Feature::of` as the table of FORMAT.md §5 has it.
+pub(crate) fn plain_value(feature: Feature, shape: GemmShape) -> u16 {
+    let [m, k, n, batch] = [shape.m, shape.k, shape.n, shape.batch].map(plain_key);
     let value = match feature {
         Feature::M => m,
         Feature::K => k,
         Feature::N => n,
         Feature::Batch => batch,
-        Feature::Mn => m * n,
-        Feature::Mk => m * k,
-        Feature::Kn => k * n,
-        Feature::Mnk => m * n * k,
-        Feature::Bmn => m * n * batch,
-        Feature::Bmnk => m * n * k * batch,
-        Feature::MPerN => ratio(m, n),
-        Feature::MPerK => ratio(m, k),
-        Feature::KPerN => ratio(k, n),
-        Feature::MnPerK => ratio(m * n, k),
+        Feature::Mn => m + n,
+        Feature::Mk => m + k,
+        Feature::Kn => k + n,
+        Feature::Mnk => m + n + k,
+        Feature::Bmn => m + n + batch,
+        Feature::Bmnk => m + n + k + batch,
+        Feature::MPerN => 256 + m - n,
+        Feature::MPerK => 256 + m - k,
+        Feature::KPerN => 256 + k - n,
+        Feature::MnPerK => 256 + m + n - k,
     };
-    u64::try_from(value).unwrap_or(u64::MAX)
+    u16::try_from(value).unwrap()
 }
 
 /// `Model::select` as the words say it.
@@ -122,42 +125,61 @@ pub(crate) fn feature() -> impl Strategy<Value = Feature> {
 
 /// Leaves that rank kernels of a list of `kernels`.
 pub(crate) fn any_leaf(kernels: u8) -> impl Strategy<Value = Leaf> {
-    (vec(0..=kernels, 0..5), any::<u8>(), any::<u8>(), any::<u32>()).prop_map(
+    (vec(0..=kernels, 0..5), any::<u8>(), any::<u8>(), any::<u8>()).prop_map(
         |(ids, expected, worst, samples)| {
             let ids: Vec<_> = ids.into_iter().map(KernelId).collect();
+            let samples = Samples::from_byte(samples);
             Leaf::new(&ids, Loss::from_byte(expected), Loss::from_byte(worst), samples)
         },
     )
 }
 
-/// Trees whose thresholds lie at, or beside, what some shape has.
-pub(crate) fn any_tree(kernels: u8) -> impl Strategy<Value = Tree> {
-    any_leaf(kernels).prop_map(Tree::Leaf).prop_recursive(8, 64, 2, |inner| {
-        let threshold = (shape(), -1i64..=1);
-        (feature(), threshold, inner.clone(), inner).prop_map(
+/// A few trees that together ask for no more features than a model can use, with thresholds at
+/// or beside what some shape has.
+pub(crate) fn any_trees(kernels: u8) -> impl Strategy<Value = Vec<Tree>> {
+    let features = proptest::sample::subsequence(Feature::ALL.to_vec(), MAX_FEATURES);
+    features.prop_flat_map(move |features| vec(any_tree(kernels, features), 1..4))
+}
+
+fn any_tree(kernels: u8, features: Vec<Feature>) -> impl Strategy<Value = Tree> {
+    any_leaf(kernels).prop_map(Tree::Leaf).prop_recursive(9, 160, 2, move |inner| {
+        let threshold = (shape(), -1i16..=1);
+        let feature = proptest::sample::select(features.clone());
+        (feature, threshold, inner.clone(), inner).prop_map(
             |(feature, (shape, off), left, right)| {
                 let threshold = plain_value(feature, shape).saturating_add_signed(off);
-                split(feature, threshold, left, right)
+                split(feature, threshold.min(feature.largest() - 1), left, right)
             },
         )
     })
 }
 
-/// Thresholds and the shapes just around them: every shape that a tree's thresholds were not
-/// made from still tells little, so ask for the thresholds' own dimensions too.
+/// A shape with about this value of a feature: the first dimensions as large as need be, the
+/// others 1.
+pub(crate) fn shape_of(feature: Feature, value: u16) -> GemmShape {
+    let mut left = i32::from(value) - i32::from(feature.offset());
+    let [m, k, n, batch] = feature.signs().map(|sign| {
+        let key = (left * i32::from(sign)).clamp(0, 255);
+        left -= key * i32::from(sign);
+        Feature::M.readable(key as u16) as u32
+    });
+    GemmShape::new(m, k, n, batch)
+}
+
+/// The shapes just around each threshold of a tree.
 pub(crate) fn shapes_near(tree: &Tree) -> Vec<GemmShape> {
     let mut shapes = Vec::new();
     let mut pending = vec![tree];
     while let Some(tree) = pending.pop() {
         if let Tree::Split { feature, threshold, left, right } = tree {
-            let value = u32::try_from(*threshold).unwrap_or(u32::MAX);
-            for value in [value.saturating_sub(1), value, value.saturating_add(1)] {
-                shapes.push(match feature {
-                    Feature::K => GemmShape::new(1, value, 1, 1),
-                    Feature::N => GemmShape::new(1, 1, value, 1),
-                    Feature::Batch => GemmShape::new(1, 1, 1, value),
-                    _ => GemmShape::new(value, 1, 1, 1),
-                });
+            for value in [threshold.saturating_sub(1), *threshold, threshold + 1] {
+                let shape = shape_of(*feature, value);
+                let less = |one: u32| one.saturating_sub(1);
+                shapes.push(shape);
+                shapes.push(GemmShape { m: less(shape.m), ..shape });
+                shapes.push(GemmShape { k: less(shape.k), ..shape });
+                shapes.push(GemmShape { n: less(shape.n), ..shape });
+                shapes.push(GemmShape { batch: less(shape.batch), ..shape });
             }
             pending.extend([&**left, &**right]);
         }
@@ -179,7 +201,7 @@ fn crc32(bytes: impl IntoIterator<Item = u8>) -> u32 {
 
 /// A model of these payload bytes with a right header.
 pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
-    let mut start = b"GTM\x1a\x00\x01\x00\x00".to_vec();
+    let mut start = b"GTM\x1a\x01\x00\x00\x00".to_vec();
     start.extend((payload.len() as u32).to_le_bytes());
     let sum = crc32(start.iter().chain(payload).copied());
     start.extend(sum.to_le_bytes());
@@ -194,6 +216,8 @@ pub(crate) struct Raw {
     pub(crate) names: Vec<u8>,
     /// Space hash and score.
     pub(crate) options: Vec<u8>,
+    /// The features' numbers with how many there are.
+    pub(crate) features: Vec<u8>,
     /// The number of kernels.
     pub(crate) count: Vec<u8>,
     /// The kernels.
@@ -203,26 +227,23 @@ pub(crate) struct Raw {
     /// The entries' length in bytes; found if left empty.
     pub(crate) length: Vec<u8>,
     /// The entries.
-    pub(crate) entries: Vec<[u8; 12]>,
+    pub(crate) entries: Vec<[u8; 6]>,
     /// What follows the entries.
     pub(crate) rest: Vec<u8>,
 }
 
 impl Raw {
-    /// `f32-nn` with a split on m at 9, kernel 1 below and kernel 2 above; two kernels.
+    /// `f32-nn` with a split on m at 24 (m ≤ 8), kernel 1 below and kernel 2 above; two kernels.
     pub(crate) fn new() -> Self {
         Self {
             names: b"\x01d\x00\x01p".to_vec(),
             options: vec![0, 0],
+            features: vec![1, 0],
             count: vec![2],
             kernels: vec![0, 1, 8, 3, 0],
             heads: vec![1, 0, 0, 0],
             length: vec![],
-            entries: vec![
-                [0, 0, 2, 0, 9, 0, 0, 0, 0, 0, 0, 0],
-                [255, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0],
-                [255, 2, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0],
-            ],
+            entries: vec![[0x80, 0, 24, 0, 2, 0], [1, 0, 0, 0, 0, 1], [2, 1, 0, 0, 0, 1]],
             rest: vec![],
         }
     }
@@ -234,7 +255,8 @@ impl Raw {
             [] => varint(entries.len()),
             given => given.to_vec(),
         };
-        let pieces = [&self.names, &self.options, &self.count, &self.kernels, &self.heads, &length];
+        let Self { names, options, features, count, kernels, heads, .. } = self;
+        let pieces = [names, options, features, count, kernels, heads, &length];
         let mut payload = pieces.map(|piece| &piece[..]).concat();
         payload.extend(entries);
         payload.extend(&self.rest);

@@ -4,7 +4,9 @@ use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
 use anyhow::bail;
-use selector_core::{GemmShape, KernelId, Leaf, Loss, Model, Node, ProblemClass, Step};
+use selector_core::{
+    Explanation, Feature, GemmShape, KernelId, Leaf, Loss, Model, Node, ProblemClass, Step,
+};
 use serde::Serialize;
 use trainer::model_file;
 
@@ -54,7 +56,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     match (args.m, args.k, args.n) {
         (Some(m), Some(k), Some(n)) => {
             let shape = GemmShape::new(m, k, n, args.batch);
-            out.result(&Explanation::of(&model, args.class, measured_as, shape))
+            out.result(&Reasons::of(&model, &model.explain(args.class, shape)))
         }
         _ => out.result(&WholeTree::of(&model, args.class, measured_as)?),
     }
@@ -65,11 +67,14 @@ fn served<'a>(model: &'a Model<'_>) -> impl Iterator<Item = ProblemClass> + 'a {
 }
 
 #[derive(Serialize)]
-struct Explanation {
+struct Reasons {
     shape: GemmShape,
     class: String,
     measured_as: String,
     path: Vec<Question>,
+    /// What the shape answered most narrowly.
+    closest: Option<Question>,
+    runner_up: Kernel,
     #[serde(flatten)]
     answer: Answer,
 }
@@ -78,8 +83,13 @@ struct Explanation {
 struct Question {
     feature: String,
     value: f64,
-    threshold: f64,
-    left: bool,
+    /// Where the right branch begins: the value is below it, or not.
+    limit: f64,
+    below: bool,
+    /// How far the value is from the other answer.
+    margin_octaves: f64,
+    /// Whether value and limit are the dimension's own and not about those of a product.
+    exact: bool,
 }
 
 #[derive(Serialize)]
@@ -87,6 +97,7 @@ struct Answer {
     kernels: Vec<Kernel>,
     expected_slowdown: Option<f64>,
     worst_slowdown: Option<f64>,
+    /// Training shapes that led here; above 15 at least so many.
     samples: u32,
 }
 
@@ -96,50 +107,68 @@ struct Kernel {
     name: String,
 }
 
-impl Explanation {
-    fn of(
-        model: &Model<'_>,
-        class: ProblemClass,
-        measured_as: ProblemClass,
-        shape: GemmShape,
-    ) -> Self {
+impl Reasons {
+    fn of(model: &Model<'_>, why: &Explanation) -> Self {
+        let question = |step: Step| Question::of(step, why.shape);
+        let measured_as = why.measured_as.unwrap_or(why.class);
         Self {
-            shape,
-            class: class.to_string(),
+            shape: why.shape,
+            class: why.class.to_string(),
             measured_as: measured_as.to_string(),
-            path: model.path(class, shape).map(Question::of).collect(),
-            answer: Answer::of(model, model.select(class, shape)),
+            path: why.path.iter().copied().map(question).collect(),
+            closest: why.closest().map(question),
+            runner_up: Kernel::of(model, why.runner_up()),
+            answer: Answer::of(model, why.leaf),
         }
     }
 }
 
 impl Question {
-    fn of(step: Step) -> Self {
+    fn of(step: Step, shape: GemmShape) -> Self {
+        let Step { feature, value, threshold, left, .. } = step;
+        let dimensions = [shape.m, shape.k, shape.n, shape.batch];
+        let dimension = feature.dimension().and_then(|place| dimensions.get(place));
         Self {
-            feature: step.feature.to_string(),
-            value: step.feature.readable(step.value),
-            threshold: step.feature.readable(step.threshold),
-            left: step.left,
+            feature: feature.to_string(),
+            value: dimension.map_or_else(|| feature.readable(value), |one| f64::from(*one)),
+            limit: limit(feature, threshold),
+            below: left,
+            margin_octaves: f64::from(step.margin()) / 8.0,
+            exact: dimension.is_some(),
         }
+    }
+}
+
+/// Where the right branch begins.
+fn limit(feature: Feature, threshold: u16) -> f64 {
+    feature.readable(threshold + 1)
+}
+
+impl Kernel {
+    fn of(model: &Model<'_>, id: KernelId) -> Self {
+        Self { id: id.0, name: model_file::kernel_name(model, id) }
     }
 }
 
 impl Answer {
     fn of(model: &Model<'_>, leaf: Leaf) -> Self {
-        let name = |id: KernelId| model_file::kernel_name(model, id);
         Self {
-            kernels: leaf.kernels().map(|id| Kernel { id: id.0, name: name(id) }).collect(),
+            kernels: leaf.kernels().map(|id| Kernel::of(model, id)).collect(),
             expected_slowdown: slowdown(leaf.expected),
             worst_slowdown: slowdown(leaf.worst),
-            samples: leaf.samples,
+            samples: leaf.samples.at_least(),
         }
     }
 }
 
-/// At most six decimals, and none that is zero.
+/// Whole numbers whole, others to three significant digits.
 fn decimal(value: f64) -> String {
-    let text = format!("{value:.6}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    if value.fract() == 0.0 {
+        return format!("{value}");
+    }
+    let digits = (2.0 - value.abs().log10().floor()).clamp(0.0, 12.0) as usize;
+    let text = format!("{value:.digits$}");
+    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
 }
 
 /// Time over the best measured time.
@@ -147,18 +176,33 @@ fn slowdown(loss: Loss) -> Option<f64> {
     loss.log2().map(f64::exp2)
 }
 
-impl fmt::Display for Explanation {
+impl fmt::Display for Reasons {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.class, self.shape)?;
         if self.measured_as != self.class {
             write!(f, " (measured as {})", self.measured_as)?;
         }
         writeln!(f)?;
-        for Question { feature, value, threshold, left } in &self.path {
-            let sign = if *left { "<=" } else { ">" };
-            writeln!(f, "  {feature} = {} {sign} {}", decimal(*value), decimal(*threshold))?;
+        for question in &self.path {
+            writeln!(f, "  {question}")?;
         }
-        write!(f, "{}", self.answer)
+        write!(f, "{}", self.answer)?;
+        match &self.closest {
+            Some(closest) => writeln!(
+                f,
+                "most narrowly decided: {}, {:.2} octaves from the other branch",
+                closest.feature, closest.margin_octaves
+            ),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { feature, value, limit, below, exact, .. } = self;
+        let (is, sign) = (if *exact { "=" } else { "~" }, if *below { "<" } else { ">=" });
+        write!(f, "{feature} {is} {} {sign} {}", decimal(*value), decimal(*limit))
     }
 }
 
@@ -181,8 +225,12 @@ impl Answer {
             Some(times) => format!("{times:.2}×"),
         };
         let (expected, worst) = (say(self.expected_slowdown), say(self.worst_slowdown));
-        let shapes = if self.samples == 1 { "shape" } else { "shapes" };
-        format!("expected {expected}, worst {worst} ({} {shapes})", self.samples)
+        let count = match self.samples {
+            1 => "1 shape".to_owned(),
+            few @ ..16 => format!("{few} shapes"),
+            many => format!("{many} shapes or more"),
+        };
+        format!("expected {expected}, worst {worst} ({count})")
     }
 }
 
@@ -205,7 +253,7 @@ struct Line {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Entry {
-    Split { feature: String, threshold: f64 },
+    Split { feature: String, limit: f64 },
     Leaf(Answer),
 }
 
@@ -216,8 +264,7 @@ impl WholeTree {
         measured_as: ProblemClass,
     ) -> anyhow::Result<Self> {
         let ids = 0..=model.kernels().len() as u8;
-        let kernels =
-            ids.map(|id| Kernel { id, name: model_file::kernel_name(model, KernelId(id)) });
+        let kernels = ids.map(|id| Kernel::of(model, KernelId(id)));
         let mut nodes = Vec::new();
         let mut pending: Vec<_> = model.root(class).map(|root| (root, 0)).into_iter().collect();
         while let Some((index, depth)) = pending.pop() {
@@ -225,8 +272,8 @@ impl WholeTree {
                 Some(Node::Split { feature, threshold, right }) => {
                     pending.push((usize::from(right), depth + 1));
                     pending.push((index + 1, depth + 1));
-                    let threshold = feature.readable(threshold);
-                    Entry::Split { feature: feature.to_string(), threshold }
+                    let limit = limit(feature, threshold);
+                    Entry::Split { feature: feature.to_string(), limit }
                 }
                 Some(Node::Leaf(leaf)) => Entry::Leaf(Answer::of(model, leaf)),
                 None => bail!("entry {index} is missing"),
@@ -250,8 +297,8 @@ impl fmt::Display for WholeTree {
                 indent.write_str("| ")?;
             }
             match node {
-                Entry::Split { feature, threshold } => {
-                    writeln!(f, "{indent}{feature} <= {} ?", decimal(*threshold))?;
+                Entry::Split { feature, limit } => {
+                    writeln!(f, "{indent}{feature} < {} ?", decimal(*limit))?;
                 }
                 Entry::Leaf(answer) => {
                     let ids: Vec<_> = answer.kernels.iter().map(|one| one.id.to_string()).collect();

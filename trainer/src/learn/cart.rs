@@ -1,4 +1,4 @@
-//! linfa's classification tree on scaled logarithms of the same features.
+//! linfa's classification tree on the same features.
 //!
 //! linfa breaks ties by hash order, so it may grow another tree from the same rows the next time.
 //! It is here to compare with.
@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2};
 use selector_core::{Feature, GemmShape};
 
 use super::cost_tree;
-use super::{Grown, LearnError, Learner, Training, ranking, sums};
+use super::{FEATURES, Grown, LearnError, Learner, Training, ranking, sums};
 use crate::performance::first_least;
 
 /// The classic: predict which kernel wins.
@@ -38,18 +38,12 @@ impl Learner for Cart {
     }
 }
 
-/// What linfa takes as equal, 1e-5, is less than the difference of any two dimensions then.
-const SCALE: f64 = 1e6;
-
+/// Whole numbers, so that no two of them are among what linfa takes as equal, 1e-5; and neither an
+/// infinity nor a NaN, of which it dies.
 fn features(shapes: &[GemmShape]) -> Array2<f64> {
-    Array2::from_shape_fn((shapes.len(), Feature::ALL.len()), |(row, column)| {
-        logarithm(Feature::ALL[column].of(shapes[row]))
+    Array2::from_shape_fn((shapes.len(), FEATURES.len()), |(row, column)| {
+        FEATURES[column].of(shapes[row]).into()
     })
-}
-
-/// Total, so that linfa meets neither an infinity nor a NaN, of which it dies.
-fn logarithm(value: u64) -> f64 {
-    SCALE * (value.max(1) as f64).log2()
 }
 
 /// Take over the questions; the leaves rank by the rows that reach them.
@@ -57,7 +51,7 @@ fn convert(node: &TreeNode<f64, usize>, training: &Training, rows: &[usize]) -> 
     let (feature, value, _) = node.split();
     let children: Vec<_> = node.children().into_iter().flatten().collect();
     if let (false, [left, right]) = (node.is_leaf(), &children[..]) {
-        let feature = Feature::ALL[feature];
+        let feature = FEATURES[feature];
         let threshold = threshold(feature, value, training, rows);
         let goes_left = |row: &&usize| feature.of(training.shapes[**row]) <= threshold;
         let (below, above): (Vec<_>, Vec<_>) = rows.iter().partition(goes_left);
@@ -72,9 +66,9 @@ fn convert(node: &TreeNode<f64, usize>, training: &Training, rows: &[usize]) -> 
 }
 
 /// The integer between the values that linfa told apart.
-fn threshold(feature: Feature, split: f64, training: &Training, rows: &[usize]) -> u64 {
+fn threshold(feature: Feature, split: f64, training: &Training, rows: &[usize]) -> u16 {
     let values = || rows.iter().map(|row| feature.of(training.shapes[*row]));
-    let below = values().filter(|value| logarithm(*value) <= split).max().unwrap_or(0);
-    let above = values().filter(|value| logarithm(*value) > split).min();
+    let below = values().filter(|value| f64::from(*value) <= split).max().unwrap_or(0);
+    let above = values().filter(|value| f64::from(*value) > split).min();
     above.map_or(below, |above| cost_tree::between(below, above))
 }

@@ -1,9 +1,9 @@
 //! The cost-sensitive tree: a split is good if it lowers what choosing one kernel a side loses.
 
 use ndarray::ArrayView1;
-use selector_core::{Feature, MAX_DEPTH};
+use selector_core::MAX_DEPTH;
 
-use super::{Features, Grown, LearnError, Learner, Training, features, ranking};
+use super::{FEATURES, Features, Grown, LearnError, Learner, Training, features, ranking};
 
 /// Exact integer features and summed log-loss.
 pub(super) struct CostTree;
@@ -66,7 +66,7 @@ pub(super) fn grow(mut rows: Vec<Row>, growth: Growth) -> Grown {
 
 struct Split {
     feature: usize,
-    threshold: u64,
+    threshold: u16,
 }
 
 impl Growth {
@@ -90,7 +90,7 @@ impl Growth {
             (Grown::Leaf(one), Grown::Leaf(other)) if one.first() == other.first() => leaf,
             _ => {
                 let (left, right) = (Box::new(left), Box::new(right));
-                Grown::Split { feature: Feature::ALL[feature], threshold, left, right }
+                Grown::Split { feature: FEATURES[feature], threshold, left, right }
             }
         }
     }
@@ -101,9 +101,9 @@ impl Growth {
         let margin = LEAST_GAIN * (1.0 + cost.abs());
         let mut bound = cost - margin;
         let mut best = None;
-        for feature in 0..Feature::ALL.len() {
+        for feature in 0..FEATURES.len() {
             let values = rows.iter().map(|row| row.features[feature]);
-            let mut sorted: Vec<(u64, usize)> = values.zip(0..).collect();
+            let mut sorted: Vec<(u16, usize)> = values.zip(0..).collect();
             sorted.sort_unstable();
             let mut left = vec![0.0; all.len()];
             let mut left_weight = 0.0;
@@ -147,11 +147,9 @@ fn rank(sums: &[f64], mean: &[f64]) -> Vec<usize> {
     ranked
 }
 
-/// A threshold with `below` on its left and `above` on its right: their geometric mean, since
-/// sizes matter by their ratio.
-pub(super) fn between(below: u64, above: u64) -> u64 {
-    let product = u128::from(below) * u128::from(above);
-    (product.isqrt() as u64).clamp(below, above - 1)
+/// A threshold with `below` on its left and `above` on its right, midway between them.
+pub(super) fn between(below: u16, above: u16) -> u16 {
+    u16::midpoint(below, above)
 }
 
 fn sums(rows: &[Row]) -> Vec<f64> {
@@ -188,14 +186,9 @@ mod tests {
 
     #[test]
     fn a_threshold_lies_between_its_neighbours_and_splits_them() {
-        for (below, above, expected) in [
-            (0, 1, 0),
-            (1, 2, 1),
-            (100, 10_000, 1000),
-            (7, 8, 7),
-            (0, u64::MAX, 0),
-            (u64::MAX - 1, u64::MAX, u64::MAX - 1),
-        ] {
+        for (below, above, expected) in
+            [(0, 1, 0), (1, 2, 1), (100, 200, 150), (7, 8, 7), (0, 1020, 510), (1019, 1020, 1019)]
+        {
             assert_eq!(between(below, above), expected);
         }
     }
@@ -213,8 +206,8 @@ mod tests {
         let Grown::Split { feature, threshold, .. } = grow(rows(&losses), at_least(2)) else {
             panic!()
         };
-        // m, m·n, m·k, … all split these rows alike.
-        assert_eq!((feature, threshold), (Feature::M, 7));
+        // m, m·n·batch, … all split these rows alike; the keys of 2 and 30 are 8 and 39.
+        assert_eq!((feature, threshold), (FEATURES[0], 23));
         assert_eq!(grow(rows(&losses), at_least(3)), Grown::Leaf(vec![0, 1]));
     }
 

@@ -42,10 +42,7 @@ impl Learner for Distilled {
         let measured = training.shapes.iter().zip(training.loss.rows());
         let mut rows: Vec<Row> =
             measured.map(|(shape, loss)| Row::new(features(*shape), loss, weight)).collect();
-        let answer = |shape: GemmShape| {
-            let features = features(shape);
-            Row::new(features, aview1(&forest.predict(&features)), 1.0)
-        };
+        let answer = |shape| Row::new(features(shape), aview1(&forest.predict(shape)), 1.0);
         rows.par_extend(questions(&training.shapes, seed).into_par_iter().map(answer));
         Ok(cost_tree::grow(rows, GROWTH))
     }

@@ -4,9 +4,9 @@
 //! their mean changes smoothly from shape to shape, as times do.
 
 use rayon::prelude::*;
-use selector_core::Feature;
+use selector_core::{Feature, GemmShape};
 
-use super::{Features, Training, features};
+use super::Training;
 use crate::random::Random;
 
 /// Trees that vote.
@@ -15,8 +15,8 @@ pub(super) struct Forest {
     kernels: usize,
 }
 
-/// Base-2 logarithms: sizes matter by their ratio.
-type Logarithms = [f64; Feature::ALL.len()];
+/// All features, not only those that a model uses: the forest is not shipped.
+type Features = [f64; Feature::ALL.len()];
 
 enum Tree {
     /// Mean loss of each kernel.
@@ -30,7 +30,7 @@ enum Tree {
 }
 
 struct Row<'a> {
-    features: Logarithms,
+    features: Features,
     loss: &'a [f64],
 }
 
@@ -41,9 +41,8 @@ impl Forest {
             training.loss.rows().into_iter().map(|one| one.to_vec()).collect();
         let tree = |index| {
             let rows = training.shapes.iter().zip(&losses);
-            let mut rows: Vec<Row<'_>> = rows
-                .map(|(shape, loss)| Row { features: logarithms(&features(*shape)), loss })
-                .collect();
+            let mut rows: Vec<Row<'_>> =
+                rows.map(|(shape, loss)| Row { features: features(*shape), loss }).collect();
             let mut random = Random::new(seed.wrapping_mul(count).wrapping_add(index));
             Tree::grow(&mut rows, &mut random)
         };
@@ -52,9 +51,9 @@ impl Forest {
         Self { trees, kernels: training.loss.ncols() }
     }
 
-    /// Expected loss of each kernel on a shape with these features.
-    pub(super) fn predict(&self, features: &Features) -> Vec<f64> {
-        let features = logarithms(features);
+    /// Expected loss of each kernel on a shape.
+    pub(super) fn predict(&self, shape: GemmShape) -> Vec<f64> {
+        let features = features(shape);
         let mut mean = vec![0.0; self.kernels];
         for tree in &self.trees {
             for (mean, loss) in mean.iter_mut().zip(tree.predict(&features)) {
@@ -79,7 +78,7 @@ impl Tree {
         Self::Split { feature, threshold, left: Box::new(left), right: Box::new(right) }
     }
 
-    fn predict(&self, features: &Logarithms) -> &[f64] {
+    fn predict(&self, features: &Features) -> &[f64] {
         let mut node = self;
         loop {
             match node {
@@ -123,8 +122,8 @@ fn best_of_random_splits(
     best
 }
 
-fn logarithms(features: &Features) -> Logarithms {
-    features.map(|value| (value.max(1) as f64).log2())
+fn features(shape: GemmShape) -> Features {
+    Feature::ALL.map(|feature| feature.of(shape).into())
 }
 
 fn sums(rows: &[Row<'_>]) -> Vec<f64> {
