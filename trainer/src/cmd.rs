@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod compile;
 mod demo;
+mod emit;
 mod explain;
 mod flash;
 mod run;
@@ -23,6 +24,7 @@ pub(crate) enum Command {
     Collect(collect::Args),
     Compile(compile::Args),
     Demo(demo::Args),
+    Emit(emit::Args),
     Explain(explain::Args),
     Flash(flash::Args),
     Run(run::Args),
@@ -39,6 +41,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Collect(args) => collect::run(args, out),
         Command::Compile(args) => compile::run(args, out),
         Command::Demo(args) => demo::run(args, out),
+        Command::Emit(args) => emit::run(args, out),
         Command::Explain(args) => explain::run(args, out),
         Command::Flash(args) => flash::run(args, out),
         Command::Run(args) => run::run(args, out),

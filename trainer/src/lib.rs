@@ -3,6 +3,7 @@
 
 pub mod config_choice;
 pub mod dataset;
+pub mod emit;
 pub mod export;
 pub mod file;
 pub mod learn;
