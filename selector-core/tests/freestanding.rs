@@ -105,8 +105,19 @@ fn cargo_build(target: &Target) -> Command {
     cargo
 }
 
-/// The static library, with one of the mistakes or none.
+/// The static library as its manifest asks for it, with one of the mistakes or none.
 fn build(target: &Target, mistake: Option<&str>) -> Result<PathBuf, String> {
+    build_with(target, mistake.unwrap_or("right"), |cargo| {
+        cargo.args(mistake.map(|mistake| format!("--features={mistake}")));
+    })
+}
+
+/// The static library of what cargo is asked for on top.
+fn build_with(
+    target: &Target,
+    variant: &str,
+    ask: impl FnOnce(&mut Command),
+) -> Result<PathBuf, String> {
     // All variants are built under one name, and from the versions that the workspace has.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,11 +125,11 @@ fn build(target: &Target, mistake: Option<&str>) -> Result<PathBuf, String> {
     fs::copy(&lock, here("freestanding/Cargo.lock")).unwrap();
     let folder = scratch("target");
     let mut cargo = cargo_build(target);
-    cargo.arg("--release").args(mistake.map(|mistake| format!("--features={mistake}")));
-    cargo.arg("--manifest-path").arg(here("freestanding/Cargo.toml"));
+    cargo.arg("--release").arg("--manifest-path").arg(here("freestanding/Cargo.toml"));
+    ask(&mut cargo);
     run(cargo.arg("--target-dir").arg(&folder))?;
     let built = folder.join(target.triple).join("release/libfreestanding.a");
-    let copy = scratch(&format!("{}-{}.a", target.triple, mistake.unwrap_or("right")));
+    let copy = scratch(&format!("{}-{variant}.a", target.triple));
     // Another test may be linking it.
     let fresh = copy.with_extension("new");
     fs::copy(built, &fresh).unwrap();
@@ -209,6 +220,16 @@ fn no_function_reaches_a_panic() {
         let (code, _) = size(target, &program);
         assert!(code > PARSE_AND_SELECT_LIMIT, "{}: only {code} bytes linked", target.triple);
     }
+}
+
+#[test]
+fn no_function_reaches_a_panic_when_built_for_speed() {
+    let [target, ..] = &TARGETS;
+    let source = sources(&here("freestanding/src"));
+    let library = build_with(target, "fast", |cargo| {
+        cargo.args(["--config", "profile.release.opt-level=3"]);
+    });
+    link(target, &library.unwrap(), &exports(&source)).unwrap();
 }
 
 #[test]
