@@ -2,11 +2,16 @@
 
 CARGO ?= cargo
 PREFIX ?= /usr/local
-BIN := $(or $(CARGO_TARGET_DIR),target)/release
+# Inputs for `make fuzz`.
+RUNS ?= 300000
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+BIN := $(TARGET)/release
+# Not of the workspace, so it is formatted and linted by itself.
+FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-main aarch64 check-aarch64 bench install clean
+.PHONY: help setup build demo test check kernels-all figures-main aarch64 check-aarch64 bench fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -15,6 +20,8 @@ help:
 	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make bench          time the selector'
+	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
+	@echo 'make sizes          prove that the reader of models cannot panic, and print its size'
 	@echo 'make aarch64        build gemmtree-board for 64-bit ARM boards'
 	@echo 'make check-aarch64  run it in an emulated ARM root with PoCL (needs root)'
 	@echo 'make install        put both programs under PREFIX ($(PREFIX))'
@@ -31,14 +38,19 @@ demo: build
 
 check:
 	$(CARGO) fmt --all --check
+	$(CARGO) fmt --manifest-path $(FREESTANDING)/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- --deny warnings
+	@cp Cargo.lock $(FREESTANDING)/Cargo.lock
+	$(CARGO) clippy --manifest-path $(FREESTANDING)/Cargo.toml --target-dir $(TARGET)/freestanding -- --deny warnings
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
 
 test:
 	@bash .ci/setup --aarch64
 	$(MAKE) check
 	$(MAKE) aarch64
+	@bash .ci/setup --bare-metal
 	$(CARGO) test --workspace
+	$(MAKE) fuzz
 	$(MAKE) build
 	$(BIN)/gemmtree-board check --sources --seconds 120 --seed 1
 
@@ -51,6 +63,15 @@ figures-main: build
 
 bench: setup
 	$(CARGO) bench --package benches
+
+fuzz:
+	@bash .ci/setup --fuzz
+	@bash selector-core/fuzz/run.sh $(RUNS)
+
+sizes:
+	@bash .ci/setup --bare-metal
+	$(CARGO) test --package selector-core --test freestanding
+	@cat selector-core/sizes.tsv
 
 aarch64:
 	@bash .ci/setup --aarch64
@@ -65,4 +86,4 @@ install: build
 
 clean:
 	$(CARGO) clean
-	rm -rf build
+	rm -rf build selector-core/fuzz/artifacts selector-core/fuzz/corpus
