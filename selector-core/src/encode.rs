@@ -9,7 +9,7 @@ use crate::header;
 use crate::payload::{Head, TreeHead};
 use crate::{
     Feature, Leaf, MAX_DEPTH, MAX_ENTRIES, MAX_FEATURES, MAX_KERNELS, Model, ModelError, Node,
-    PackedConfig, ProblemClass, Score,
+    NodeError, PackedConfig, ProblemClass, Score,
 };
 
 /// A tree as the trainer grows it.
@@ -193,6 +193,7 @@ impl ModelSource<'_> {
         if nodes.len() > MAX_ENTRIES {
             return Err(EncodeError::TooManyEntries { actual: nodes.len(), limit: MAX_ENTRIES });
         }
+        self.check_kernels(&nodes)?;
         let heads = self.classes.iter().map(|class| head(class, &roots));
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
         let payload = self.payload(&features, &heads, &nodes).map_err(|_| EncodeError::TooLarge)?;
@@ -201,6 +202,18 @@ impl ModelSource<'_> {
         blob.extend(payload);
         Model::parse(&blob).map_err(EncodeError::Invalid)?;
         Ok(blob)
+    }
+
+    /// An id above 127 would be read as a split, so it must not be written.
+    fn check_kernels(&self, nodes: &[Node]) -> Result<(), EncodeError> {
+        for (index, node) in nodes.iter().enumerate() {
+            let Node::Leaf(leaf) = node else { continue };
+            if let Some(id) = leaf.kernels().find(|id| usize::from(id.0) > self.kernels.len()) {
+                let error = NodeError::Kernel(id.0);
+                return Err(EncodeError::Invalid(ModelError::Node { index, error }));
+            }
+        }
+        Ok(())
     }
 
     /// The features that the trees ask for, by number.

@@ -5,8 +5,8 @@ mod common;
 
 use common::{leaf, source, split};
 use selector_core::{
-    EncodeError, FastTree, Feature, GemmShape, KernelId, MAX_DEPTH, Model, ModelError, NodeError,
-    ProblemClass, Score, Tree,
+    EncodeError, FastTree, Feature, GemmShape, KernelId, Leaf, Loss, MAX_DEPTH, Model, ModelError,
+    NodeError, ProblemClass, Samples, Score, Tree,
 };
 
 const CLASS: ProblemClass = ProblemClass::F32_NN;
@@ -143,4 +143,17 @@ fn a_source_that_contradicts_itself_is_refused() {
     let mut boastful = source(1, vec![leaf(&[1])]);
     boastful.score = Some(Score(10_001));
     assert_eq!(boastful.encode(), invalid(ModelError::Score(10_001)));
+}
+
+/// In an entry the top bit of the first id tells a split from a leaf: this one looks like a split
+/// whose branches are the two trees behind it.
+#[test]
+fn a_kernel_id_that_reads_as_a_split_is_refused() {
+    let loss = Loss::from_byte;
+    let disguised = Leaf::new(&[KernelId(128)], loss(0), loss(5), Samples::NONE);
+    let split = split(Feature::M, 5, leaf(&[1]), leaf(&[2]));
+    let mut source = source(4, vec![split, Tree::Leaf(disguised), leaf(&[1]), leaf(&[2])]);
+    source.classes.truncate(2);
+    let error = ModelError::Node { index: 3, error: NodeError::Kernel(128) };
+    assert_eq!(source.encode(), Err(EncodeError::Invalid(error)));
 }
