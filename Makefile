@@ -39,6 +39,7 @@ demo: build
 check:
 	$(CARGO) fmt --all --check
 	$(CARGO) fmt --manifest-path $(FREESTANDING)/Cargo.toml --check
+	$(CARGO) fmt --manifest-path selector-core/fuzz/Cargo.toml --check
 	$(CARGO) clippy --workspace --all-targets --all-features -- --deny warnings
 	@cp Cargo.lock $(FREESTANDING)/Cargo.lock
 	$(CARGO) clippy --manifest-path $(FREESTANDING)/Cargo.toml --target-dir $(TARGET)/freestanding -- --deny warnings
