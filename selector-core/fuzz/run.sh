@@ -14,8 +14,9 @@ runs=${1:-300000}
 seed=${2:-1}
 # cargo-fuzz needs compiler flags that the stable compiler keeps for the next one.
 export RUSTC_BOOTSTRAP=1
-# Nothing outlives the process that could leak, and freed memory need not wait long.
-export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16
+# Nothing outlives the process that could leak; freed memory need not wait long, nor tell where it
+# came from.
+export ASAN_OPTIONS=detect_leaks=0:quarantine_size_mb=16:malloc_context_size=2
 
 # The dependencies have unsafe code; not every toolchain brings what watches over it.
 sanitizer=none
@@ -26,17 +27,21 @@ options=(--fuzz-dir . --target-dir "$target_dir" --sanitizer "$sanitizer" --no-t
 
 fuzz() {
     local target=$1 count=$2 length=$3 seeds=$4 log=$target_dir/$1.log
-    mkdir -p "corpus/$target"
+    local mark=$target_dir/$1.start
+    mkdir -p "corpus/$target" "artifacts/$target"
+    touch "$mark"
     if ! cargo fuzz run "${options[@]}" "$target" "corpus/$target" "$seeds" -- \
         -runs="$count" -seed="$seed" -max_len="$length" -timeout=10 -print_final_stats=1 \
         >"$log" 2>&1; then
-        tail --lines 60 "$log" >&2
-        echo "error: $target failed; see above, and $log" >&2
+        grep --text --after-context 5 'panicked at' "$log" >&2 || tail --lines 40 "$log" >&2
+        echo "error: $target failed; all it said is in $log" >&2
+        find "artifacts/$target" -type f -newer "$mark" -printf \
+            "  hint: to repeat it: cd $PWD; RUSTC_BOOTSTRAP=1 cargo fuzz run --fuzz-dir . $target %p\n" >&2
         exit 1
     fi
-    local done
-    done=$(grep --text --only-matching 'DONE .*' "$log")
-    echo "$target: $count inputs, ${done#DONE *}"
+    local outcome
+    outcome=$(grep --text --only-matching 'cov: [0-9]*' "$log" | tail --lines 1)
+    echo "$target: $count inputs, $outcome, $SECONDS s since the start"
 }
 
 cargo fuzz build "${options[@]}"
