@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-main aarch64 check-aarch64 bench fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-main figures-selector aarch64 check-aarch64 test-selector-aarch64 bench fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -19,10 +19,12 @@ help:
 	@echo 'make check          formatting, lints and documentation only'
 	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
 	@echo 'make figures-main   print the measured figures beside their targets'
+	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
 	@echo 'make sizes          prove that the reader of models cannot panic, and print its size'
 	@echo 'make aarch64        build gemmtree-board for 64-bit ARM boards'
+	@echo 'make test-selector-aarch64 run the tests of the selector as an ARM program in an emulator'
 	@echo 'make check-aarch64  run it in an emulated ARM root with PoCL (needs root)'
 	@echo 'make install        put both programs under PREFIX ($(PREFIX))'
 	@echo 'make clean          remove what was built'
@@ -46,11 +48,11 @@ check:
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
 
 test:
-	@bash .ci/setup --aarch64
+	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz
 	$(MAKE) check
 	$(MAKE) aarch64
-	@bash .ci/setup --bare-metal
 	$(CARGO) test --workspace
+	$(MAKE) test-selector-aarch64
 	$(MAKE) fuzz
 	$(MAKE) build
 	$(BIN)/gemmtree-board check --sources --seconds 120 --seed 1
@@ -61,6 +63,11 @@ kernels-all: build
 figures-main: build
 	@$(CARGO) build --release --package benches --quiet
 	@$(BIN)/figures main
+
+figures-selector: build
+	@bash .ci/setup --aarch64 --emulator --figures
+	@$(CARGO) build --release --package benches --quiet
+	@$(BIN)/figures selector
 
 bench: setup
 	$(CARGO) bench --package benches
@@ -77,6 +84,10 @@ sizes:
 aarch64:
 	@bash .ci/setup --aarch64
 	@bash boards/aarch64/build.sh
+
+test-selector-aarch64:
+	@bash .ci/setup --aarch64 --emulator
+	@bash boards/aarch64/test-selector.sh
 
 check-aarch64: aarch64
 	@bash boards/aarch64/check.sh

@@ -8,20 +8,19 @@ if [ $# -ne 1 ]; then
 fi
 root=$(cd "$(dirname "$0")/.." && pwd)
 folder=$root/benches/runs/$1
-if [ -e "$folder/raw.csv" ]; then
+if [ -e "$folder" ]; then
     echo "error: \`benches/runs/$1\` is kept already; runs are never edited, choose another name" >&2
     exit 1
 fi
 cd "$root"
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
-export CRITERION_HOME=$fresh/criterion
-cargo bench --package benches --bench selector -- --noplot --color never >"$fresh/summary.txt"
-
-# One table: the head of the first file, the rows of all.
-find "$CRITERION_HOME" -path '*/new/raw.csv' | sort | xargs awk 'FNR > 1 || NR == 1' >"$fresh/raw.csv"
+make --silent build
+cargo build --quiet --release --package benches
+"${CARGO_TARGET_DIR-target}/release/figures" selector >"$fresh/summary.txt"
+gzip --no-name --stdout target/figures/selector.csv >"$fresh/raw.csv.gz"
 mkdir -p "$folder"
-mv "$fresh/summary.txt" "$fresh/raw.csv" "$folder/"
+mv "$fresh/summary.txt" "$fresh/raw.csv.gz" "$folder/"
 {
     echo "# $1"
     echo
@@ -30,7 +29,7 @@ mv "$fresh/summary.txt" "$fresh/raw.csv" "$folder/"
     echo "- machine: $processor, $(nproc) cores$virtual"
     echo "- compiler: $(rustc --version)"
     echo "- command: \`benches/keep-run.sh $1\`"
-    echo "- \`summary.txt\`: what criterion printed (lower bound, estimate, upper bound)"
-    echo "- \`raw.csv\`: every sample; \`sample_measured_value\` nanoseconds for \`iteration_count\` iterations"
+    echo "- \`summary.txt\`: each figure: name, value, target, verdict; times are medians of rounds"
+    echo "- \`raw.csv.gz\`: nanoseconds a call in each round of 4096 calls; all ways take turns in a round"
 } >"$folder/README.md"
 echo "kept in benches/runs/$1; add to its README.md what else was running"

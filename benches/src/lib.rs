@@ -2,6 +2,8 @@
 
 mod model;
 mod shapes;
+mod ways;
 
-pub use model::{GenerateError, generate};
+pub use model::{GenerateError, Measured, generate};
 pub use shapes::{SHAPES, repeating, shuffled};
+pub use ways::{CLASS, Way, all as all_ways};

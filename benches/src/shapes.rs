@@ -9,7 +9,7 @@ use selector_core::GemmShape;
 /// Shapes in a stream: enough that one pass over it is never measured as zero.
 pub const SHAPES: usize = 4096;
 /// Distinct shapes of a repeating stream, about the layers of a small network.
-const LAYERS: usize = 16;
+pub(crate) const LAYERS: usize = 16;
 
 /// A stream of [`SHAPES`] shapes in which 16 distinct ones repeat in a fixed order.
 #[must_use]

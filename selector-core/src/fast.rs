@@ -92,11 +92,13 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
     #[must_use]
     pub fn choose(&self, shape: GemmShape) -> Choice {
         let packed = self.lanes.pack(shape);
-        let mut open = u64::MAX;
-        for ((lane, ranges), masks) in (0..).zip(&self.ranges).zip(&self.masks) {
-            let range = ranges.get(usize::from(lanes::value(packed, lane))).copied().unwrap_or(0);
-            open &= masks.get(usize::from(range)).copied().unwrap_or(0);
-        }
+        // One after another in the source, so that no loop remains.
+        let ([r0, r1, r2, r3, r4], [m0, m1, m2, m3, m4]) = (&self.ranges, &self.masks);
+        let open = left_open::<0>(packed, r0, m0)
+            & left_open::<1>(packed, r1, m1)
+            & left_open::<2>(packed, r2, m2)
+            & left_open::<3>(packed, r3, m3)
+            & left_open::<4>(packed, r4, m4);
         let subtree = self.subtrees.get(open.trailing_zeros() as usize);
         let mut word = subtree.copied().unwrap_or(Word::NOTHING);
         for _ in 0..self.steps {
@@ -190,6 +192,14 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
         }
         splits
     }
+}
+
+/// The subtrees that the feature in a lane leaves open.
+#[inline]
+fn left_open<const LANE: u32>(packed: u64, ranges: &[u8; VALUES], masks: &[u64; SUBTREES]) -> u64 {
+    let value = usize::from(lanes::value(packed, LANE));
+    let range = ranges.get(value).copied().unwrap_or(0);
+    masks.get(usize::from(range)).copied().unwrap_or(0)
 }
 
 /// Training shapes that led to a leaf, and at least one.

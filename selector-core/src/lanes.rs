@@ -15,7 +15,7 @@ pub(crate) const VALUES: usize = 1 << VALUE_BITS;
 /// Bit 0 of a packed word is 0 and bit 63 is 1; lane `i` begins at bit `1 + 11 i`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lanes {
-    /// For m, k, n and batch.
+    /// For m, k, n and batch; those of k and batch are negated.
     factors: [u64; 4],
     constant: u64,
 }
@@ -34,7 +34,8 @@ impl Lanes {
             }
             constant = constant.wrapping_add(one.wrapping_mul(u64::from(feature.offset())));
         }
-        Self { factors, constant }
+        let [m, k, n, batch] = factors;
+        Self { factors: [m, k.wrapping_neg(), n, batch.wrapping_neg()], constant }
     }
 
     /// All features of `shape`. Negative terms borrow from no other lane, since every sum is
@@ -43,11 +44,10 @@ impl Lanes {
     pub(crate) fn pack(&self, shape: GemmShape) -> u64 {
         let [m, k, n, batch] = self.factors;
         let term = |dimension, factor: u64| key::raw(dimension).wrapping_mul(factor);
-        self.constant
-            .wrapping_add(term(shape.m, m))
-            .wrapping_add(term(shape.k, k))
-            .wrapping_add(term(shape.n, n))
-            .wrapping_add(term(shape.batch, batch))
+        // Two sums and a difference: one sum of four would be vectorised, with conversions that
+        // take longer than all the rest.
+        let plus = self.constant.wrapping_add(term(shape.m, m)).wrapping_add(term(shape.n, n));
+        plus.wrapping_sub(term(shape.k, k).wrapping_add(term(shape.batch, batch)))
     }
 }
 

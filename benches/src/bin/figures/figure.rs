@@ -8,6 +8,8 @@ use std::io::{self, Write};
 pub(crate) enum Target {
     /// At least this.
     AtLeast(f64),
+    /// At most this.
+    AtMost(f64),
     /// Exactly this.
     Exactly(f64),
     /// Told without a target.
@@ -20,6 +22,7 @@ impl Target {
     fn reached(self, value: f64) -> bool {
         match self {
             Self::AtLeast(least) => value >= least,
+            Self::AtMost(most) => value <= most,
             Self::Exactly(exact) => value == exact,
             Self::None => true,
             // Decimal distances are not exact in binary.
@@ -32,6 +35,7 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::AtLeast(least) => write!(f, ">={least}"),
+            Self::AtMost(most) => write!(f, "<={most}"),
             Self::Exactly(exact) => write!(f, "={exact}"),
             Self::None => f.write_str("-"),
             Self::Within(distance, other) => write!(f, "{other}±{distance}"),
@@ -54,6 +58,11 @@ impl Sheet {
         let shown = format!("{value:.6}");
         let shown = shown.trim_end_matches('0').trim_end_matches('.');
         self.line(&format!("{name} {shown} {target} {verdict}"));
+    }
+
+    /// Print a measured value that has no target, with its tenth and ninetieth percentile.
+    pub(crate) fn spread(&mut self, name: &str, median: f64, [low, high]: [f64; 2]) {
+        self.line(&format!("{name} {median:.1} - ok ({low:.1}..{high:.1})"));
     }
 
     /// Print that a figure cannot be measured here, and why.

@@ -3,8 +3,10 @@
 //! `figures PART` measures one part; the exit code is 1 if a figure is short of its target.
 
 mod figure;
+mod instructions;
 mod main_part;
 mod programs;
+mod selector_part;
 
 use std::process::ExitCode;
 
@@ -13,7 +15,8 @@ use crate::figure::Sheet;
 type Part = fn(&mut Sheet) -> anyhow::Result<()>;
 
 /// Every part. To add one: write its file, then name it here.
-const PARTS: [(&str, Part); 1] = [("main", main_part::measure)];
+const PARTS: [(&str, Part); 2] =
+    [("main", main_part::measure), ("selector", selector_part::measure)];
 
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
