@@ -1,6 +1,7 @@
 //! Ways to choose a kernel, all behind one signature, so that each is called alike and none is
 //! inlined. To add one: write its file under `ways/`, then list it in [`all`].
 
+mod emlearn;
 mod ifs;
 mod linfa;
 mod ours;
@@ -112,6 +113,7 @@ pub fn all<'a>(model: &'a Model<'a>) -> anyhow::Result<Vec<Way<'a>>> {
         ours::walk(model),
         linfa::tree(model)?,
     ];
+    ways.extend(emlearn::tree(model)?);
     for way in ways.iter_mut().filter(|way| way.exact) {
         for shape in shuffled(7)() {
             let (found, expected) = (way.first(shape), model.select(CLASS, shape).first().0);

@@ -47,7 +47,7 @@ fn source(model: &Model<'_>, language: &str) -> anyhow::Result<String> {
 }
 
 /// Compile `source` into a library and load it.
-fn compiled(
+pub(super) fn compiled(
     name: &'static str,
     file: &str,
     source: String,
