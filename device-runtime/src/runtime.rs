@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use kernels::bundle::{Bundle, DriverKey};
 use kernels::{Configuration, Problem, ProblemError};
-use selector_core::{KernelId, KernelMask, Leaf, Model, ProblemClass};
+use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
 use crate::{Arguments, Device, DeviceError};
+
+/// Splits of the largest tree that is unpacked; a larger one is walked in the bundle.
+const SPLITS: usize = 2048;
 
 /// The kernels of a bundle on one device, each made once.
 ///
@@ -17,12 +20,14 @@ pub struct Runtime<'a, D: Device> {
     model: Model<'a>,
     configurations: Vec<Configuration>,
     programs: Vec<(String, D::Kernel)>,
-    classes: [Option<Class>; ProblemClass::COUNT],
+    classes: [Option<Class<'a>>; ProblemClass::COUNT],
     left_out: Vec<(String, DeviceError)>,
 }
 
 /// The kernels of one problem class.
-struct Class {
+struct Class<'a> {
+    /// The tree, unpacked; `None` if it is too large for that.
+    tree: Option<Box<FastTree<'a, SPLITS>>>,
     usable: KernelMask,
     /// Position in `programs` by kernel id.
     programs: Vec<Option<usize>>,
@@ -145,7 +150,9 @@ impl<'a, D: Device> Runtime<'a, D> {
                 usable = usable.with(KernelId(id as u8));
             }
         }
-        self.classes[usize::from(class.index())] = Some(Class { usable, programs });
+        let mut tree = Box::new(FastTree::empty());
+        let tree = tree.load(&self.model, class).is_ok().then_some(tree);
+        self.classes[usize::from(class.index())] = Some(Class { tree, usable, programs });
         Ok(())
     }
 
@@ -187,11 +194,14 @@ impl<'a, D: Device> Runtime<'a, D> {
     }
 
     fn choose(&self, problem: &Problem) -> Result<KernelId, RuntimeError> {
-        let class = self.class(problem.class)?;
-        Ok(self.model.select(problem.class, problem.shape).best_of(class.usable))
+        let Class { tree, usable, .. } = self.class(problem.class)?;
+        Ok(match tree {
+            Some(tree) => tree.choose(problem.shape).best_of(*usable),
+            None => self.model.select(problem.class, problem.shape).best_of(*usable),
+        })
     }
 
-    fn class(&self, class: ProblemClass) -> Result<&Class, RuntimeError> {
+    fn class(&self, class: ProblemClass) -> Result<&Class<'a>, RuntimeError> {
         let shipped = self.classes.get(usize::from(class.index())).and_then(Option::as_ref);
         shipped.ok_or(RuntimeError::ClassNotShipped(class))
     }

@@ -24,15 +24,21 @@ use word::Word;
 
 /// The tree of one problem class, ready to be asked often; `SPLITS` is its capacity.
 ///
-/// It answers as [`Model::select`] does, in about a third of the time, for 8 KiB and 16 bytes a
-/// split of memory. Like all here it needs no allocator: keep it in a `static`, on the stack or
-/// wherever there is room.
+/// It answers as [`Model::select`] does, sooner, for 8 KiB and 16 bytes a split of memory; a tree
+/// has one split fewer than leaves. On a device with little stack, keep it in a `static` and
+/// [load](Self::load) it there; [`Self::new`] returns it by value, so that it passes through the
+/// stack, in an unoptimised build more than once.
 ///
 /// ```
+/// use std::sync::Mutex;
+///
 /// use selector_core::{CapacityError, FastTree, GemmShape, Model, ProblemClass};
 ///
-/// # fn choose(model: &Model<'_>) -> Result<(), CapacityError> {
-/// let tree = FastTree::<256>::new(model, ProblemClass::F32_NN)?;
+/// static TREE: Mutex<FastTree<'static, 256>> = Mutex::new(FastTree::empty());
+///
+/// # fn start(model: &Model<'static>) -> Result<(), CapacityError> {
+/// let mut tree = TREE.lock().unwrap();
+/// tree.load(model, ProblemClass::F32_NN)?;
 /// let shape = GemmShape::new(784, 1152, 256, 1);
 /// assert_eq!(tree.select(shape), model.select(ProblemClass::F32_NN, shape));
 /// # Ok(())
@@ -58,33 +64,52 @@ pub struct FastTree<'a, const SPLITS: usize> {
 pub struct Choice(Word);
 
 impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
-    /// Unpack the tree of `class`; without one, the universal kernel is the answer to everything.
-    ///
-    /// # Errors
-    /// [`CapacityError`] says how many splits the tree has.
-    pub fn new(model: &Model<'a>, class: ProblemClass) -> Result<Self, CapacityError> {
-        let entries = model.raw_entries();
-        let mut tree = Self {
-            lanes: model.lanes(),
+    /// The tree that answers everything with the universal kernel.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self {
+            lanes: Lanes::NONE,
             ranges: [[0; VALUES]; MAX_FEATURES],
             masks: [[u64::MAX; SUBTREES]; MAX_FEATURES],
             subtrees: [Word::NOTHING; SUBTREES],
             steps: 0,
             pairs: heapless::Vec::new(),
-            entries,
-        };
-        let root = match model.root(class) {
-            Some(root) => tree.unpack(root)?,
-            None => Word::NOTHING,
-        };
-        let top = Top::new(root, &tree.pairs);
-        top.fill(&mut tree.ranges, &mut tree.masks);
-        tree.subtrees = top.subtrees();
-        tree.steps = top.steps(&tree.pairs, entries);
-        for [left, right] in &mut tree.pairs {
+            entries: &[],
+        }
+    }
+
+    /// The tree of `class`, unpacked; without one, the universal kernel is the answer to
+    /// everything.
+    ///
+    /// # Errors
+    /// [`CapacityError`] says how many splits the tree has.
+    pub fn new(model: &Model<'a>, class: ProblemClass) -> Result<Self, CapacityError> {
+        let mut tree = Self::empty();
+        tree.load(model, class)?;
+        Ok(tree)
+    }
+
+    /// Unpack the tree of `class` here, in place of the one before.
+    ///
+    /// # Errors
+    /// [`CapacityError`] says how many splits the tree has; the one before is kept then.
+    pub fn load(&mut self, model: &Model<'a>, class: ProblemClass) -> Result<(), CapacityError> {
+        let need = model.splits(class);
+        if need > SPLITS {
+            return Err(CapacityError { need, have: SPLITS });
+        }
+        self.lanes = model.lanes();
+        self.entries = model.raw_entries();
+        self.pairs.clear();
+        let root = model.root(class).map_or(Word::NOTHING, |root| self.unpack(root));
+        let top = Top::new(root, &self.pairs);
+        top.fill(&mut self.ranges, &mut self.masks);
+        top.write_subtrees(&mut self.subtrees);
+        self.steps = top.steps(&self.pairs, self.entries);
+        for [left, right] in &mut self.pairs {
             *right ^= *left;
         }
-        Ok(tree)
+        Ok(())
     }
 
     /// The choice for `shape`, in bounded time.
@@ -137,7 +162,7 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
 
     /// Write the words of the tree at `root` into the pairs, in preorder and each with the number
     /// of training shapes that pass it; returns the root's word.
-    fn unpack(&mut self, root: usize) -> Result<Word, CapacityError> {
+    fn unpack(&mut self, root: usize) -> Word {
         // Splits whose branches are not complete: their pair, and whether the left one is.
         let mut pending: heapless::Vec<(Word, usize, bool), { MAX_DEPTH + 1 }> =
             heapless::Vec::new();
@@ -145,10 +170,8 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
             let (mut done, mut weight) = match Raw::read(entry) {
                 Raw::Split(split) => {
                     let pair = self.pairs.len();
-                    if self.pairs.push([0; 2]).is_err() {
-                        let need = self.splits(root);
-                        return Err(CapacityError { need, have: SPLITS });
-                    }
+                    // There is room for every split.
+                    let _ = self.pairs.push([0; 2]);
                     let word = Word::split(split.lane, split.threshold, pair);
                     // A checked model is not deeper than there is room for.
                     let _ = pending.push((word, pair, false));
@@ -161,7 +184,7 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
             };
             // A branch is complete; where it was a right one, so is what holds it.
             loop {
-                let Some((split, pair, right)) = pending.pop() else { return Ok(done) };
+                let Some((split, pair, right)) = pending.pop() else { return done };
                 if let Some(branches) = self.pairs.get_mut(pair) {
                     let [left_word, right_word] = branches;
                     *(if right { right_word } else { left_word }) = done.0;
@@ -174,23 +197,7 @@ impl<'a, const SPLITS: usize> FastTree<'a, SPLITS> {
                 (done, weight) = (split, split.weight());
             }
         }
-        Ok(Word::NOTHING)
-    }
-
-    /// Splits of the tree at `root`.
-    fn splits(&self, root: usize) -> usize {
-        let mut open = 1usize;
-        let mut splits = 0;
-        for entry in self.entries.iter().skip(root) {
-            match Raw::read(entry) {
-                Raw::Split(_) => (open, splits) = (open + 1, splits + 1),
-                Raw::Leaf(_) => open -= 1,
-            }
-            if open == 0 {
-                break;
-            }
-        }
-        splits
+        Word::NOTHING
     }
 }
 
@@ -221,6 +228,12 @@ impl Choice {
     #[must_use]
     pub const fn first(self) -> KernelId {
         KernelId(self.0.kernels()[0])
+    }
+
+    /// Every kernel of the choice, best first, ending in the universal one.
+    pub fn kernels(self) -> impl Iterator<Item = KernelId> {
+        let ranked = self.ranked().into_iter().take_while(|id| *id != 0);
+        ranked.map(KernelId).chain([KernelId::UNIVERSAL])
     }
 
     const fn ranked(self) -> [u8; RANKED] {

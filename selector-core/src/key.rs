@@ -26,11 +26,13 @@ pub(crate) fn raw(dimension: u32) -> u64 {
 
 /// The upper bits of a double are the logarithm of what it holds. Baseline x86-64 converts faster
 /// than it counts leading zeros.
+#[inline]
 fn by_conversion(dimension: u32) -> u64 {
     f64::from(dimension.max(1)).to_bits() >> (f64::MANTISSA_DIGITS - 1 - FRACTION_BITS)
 }
 
 /// The same without floating point.
+#[inline]
 fn by_zeros(dimension: u32) -> u64 {
     let zeros = (dimension | 1).leading_zeros();
     // The leading one at bit 31, so the fraction is what follows it.

@@ -21,6 +21,9 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
+    /// No features.
+    pub(crate) const NONE: Self = Self { factors: [0; 4], constant: 1 << 63 };
+
     /// The lanes of these features, of which there are at most [`MAX_FEATURES`].
     pub(crate) fn new(features: &[Feature]) -> Self {
         let mut factors = [0u64; 4];

@@ -104,6 +104,23 @@ impl<'a> Model<'a> {
         self.tree(class).map(|root| usize::from(root.entry))
     }
 
+    /// Splits of the class's tree; what a [`FastTree`](crate::FastTree) needs room for.
+    #[must_use]
+    pub fn splits(&self, class: ProblemClass) -> usize {
+        let Some(root) = self.root(class) else { return 0 };
+        let (mut open, mut splits) = (1usize, 0);
+        for entry in self.entries.iter().skip(root) {
+            match Raw::read(entry) {
+                Raw::Split(_) => (open, splits) = (open + 1, splits + 1),
+                Raw::Leaf(_) => open = open.saturating_sub(1),
+            }
+            if open == 0 {
+                break;
+            }
+        }
+        splits
+    }
+
     /// The class whose measurements grew the tree of `class`: another one where it was not
     /// measured itself.
     #[must_use]

@@ -49,7 +49,7 @@ impl<'a> Payload<'a> {
         let features = read_features(head.features)?;
         let kernels = Kernels::read(usize::from(head.kernels), &mut bytes)?;
         let trees = read_tree_heads(&mut bytes)?;
-        let entries = take(&mut bytes)?;
+        let entries = take_bytes(&mut bytes)?;
         if !bytes.is_empty() {
             return Err(ModelError::Payload);
         }
@@ -61,12 +61,12 @@ impl<'a> Payload<'a> {
 impl<'a> Head<'a> {
     fn read(bytes: &mut &'a [u8]) -> Result<Self, ModelError> {
         Ok(Self {
-            device: take(bytes)?,
-            driver: take(bytes)?,
-            method: take(bytes)?,
+            device: take_text(bytes)?,
+            driver: take_text(bytes)?,
+            method: take_text(bytes)?,
             space: take(bytes)?,
             score: take(bytes)?,
-            features: take(bytes)?,
+            features: take_bytes(bytes)?,
             kernels: take(bytes)?,
         })
     }
@@ -83,6 +83,19 @@ fn take<'a, T: Deserialize<'a>>(bytes: &mut &'a [u8]) -> Result<T, ModelError> {
     let (value, rest) = postcard::take_from_bytes(bytes).map_err(|_| ModelError::Payload)?;
     *bytes = rest;
     Ok(value)
+}
+
+/// Bytes behind their length. That is a u32 on every machine: postcard's own lengths allow as many
+/// digits as the machine's words have.
+fn take_bytes<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], ModelError> {
+    let length = usize::try_from(take::<u32>(bytes)?).map_err(|_| ModelError::Payload)?;
+    let (taken, rest) = bytes.split_at_checked(length).ok_or(ModelError::Payload)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a str, ModelError> {
+    str::from_utf8(take_bytes(bytes)?).map_err(|_| ModelError::Payload)
 }
 
 /// The count of a list, compared before anything is stored.

@@ -177,6 +177,35 @@ fn a_capacity_too_small_names_need_and_have() {
 }
 
 #[test]
+fn a_tree_loaded_again_forgets_the_one_before() {
+    let blob = sample().encode().unwrap();
+    let model = Model::parse(&blob).unwrap();
+    let mut tree = Box::new(FastTree::<3>::empty());
+    let shapes = || [1, 2, 300, 5000].map(|m| GemmShape::new(m, 320, 700, m));
+    assert!(shapes().iter().all(|shape| tree.select(*shape) == Leaf::UNIVERSAL));
+    let classes = [0, 1, 5, 1, 0].map(|class| ProblemClass::from_index(class).unwrap());
+    for class in classes {
+        tree.load(&model, class).unwrap();
+        for shape in shapes() {
+            assert_eq!(tree.select(shape), model.select(class, shape), "{class} {shape}");
+        }
+    }
+    // A tree that does not fit leaves the one before.
+    let large = common::source(
+        2,
+        vec![(0..9).fold(leaf(&[1]), |tree, key| split(Feature::M, 10 * key, tree, leaf(&[2])))],
+    );
+    let blob = large.encode().unwrap();
+    let error = tree.load(&Model::parse(&blob).unwrap(), CLASS).unwrap_err();
+    assert_eq!(error, CapacityError { need: 9, have: 3 });
+    for shape in shapes() {
+        assert_eq!(tree.select(shape), model.select(CLASS, shape));
+        let choice: Vec<_> = tree.choose(shape).kernels().collect();
+        assert_eq!(choice, model.select(CLASS, shape).kernels().collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a_call_site_answers_for_the_shape_it_is_given() {
     let blob = sample().encode().unwrap();
     let model = Model::parse(&blob).unwrap();

@@ -14,8 +14,8 @@ use std::{env, fs};
 
 use common::{Raw, kernels, leaf, split};
 use selector_core::{
-    Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelError, ModelSource, PackedConfig,
-    ProblemClass, Samples, Score, Tree, TreeSource,
+    Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelError, ModelSource, NodeError,
+    PackedConfig, ProblemClass, Samples, Score, Tree, TreeSource,
 };
 
 /// The smallest useful model: one kernel, for every shape of one class.
@@ -213,40 +213,82 @@ fn models_that_ask_for_every_feature_keep_their_bytes_and_answers() {
     }
 }
 
-/// Models with a right checksum that fail the check whose number begins their name.
-fn refused() -> Vec<(&'static str, Vec<u8>)> {
+/// Models with a right checksum that fail the check whose number begins their name, and how.
+fn refused() -> Vec<(&'static str, Vec<u8>, ModelError)> {
     let with = |change: fn(&mut Raw)| {
         let mut raw = Raw::new();
         change(&mut raw);
         raw.blob()
     };
+    let node = |index, error| ModelError::Node { index, error };
+    let payload = ModelError::Payload;
+    let kernels = ModelError::TooManyKernels { need: 128, have: 127 };
+    let features = ModelError::TooManyFeatures { need: 6, have: 5 };
     vec![
-        ("5-leftover", with(|raw| raw.rest = vec![0])),
-        ("5-not-utf-8", with(|raw| raw.names[1] = 0xFF)),
-        ("5-too-many-kernels", with(|raw| raw.count = vec![0x80, 1])),
-        ("5-varint-beyond-u16", with(|raw| raw.count = vec![0xFF, 0xFF, 0x07])),
-        ("6-score", with(|raw| raw.options = vec![0, 1, 0x91, 0x4E])),
-        ("7-feature-twice", with(|raw| raw.features = vec![2, 0, 0])),
-        ("7-feature-unknown", with(|raw| raw.features = vec![2, 0, 14])),
-        ("8-ragged", with(|raw| (raw.length, raw.rest) = (vec![19], vec![0]))),
-        ("9-kernel-twice", with(|raw| raw.entries[2][1] = 2)),
-        ("9-kernel-unknown", with(|raw| raw.entries[1][0] = 3)),
-        ("9-lane", with(|raw| raw.entries[0][0] = 0x81)),
-        ("9-reserved", with(|raw| raw.entries[0][1] = 1)),
-        ("9-threshold", with(|raw| raw.entries[0][2] = 255)),
-        ("10-branch", with(|raw| raw.entries[0][4] = 1)),
-        ("10-unfinished", with(|raw| raw.entries.truncate(2))),
-        ("11-unreachable", with(|raw| raw.entries.push([0; 6]))),
-        ("12-class-twice", with(|raw| raw.heads = vec![2, 0, 0, 0, 0, 0, 0])),
-        ("12-root", with(|raw| raw.heads = vec![2, 0, 0, 0, 1, 0, 1])),
+        ("5-leftover", with(|raw| raw.rest = vec![0]), payload),
+        (
+            "5-length-of-six-bytes",
+            with(|raw| {
+                raw.names.splice(0..1, [0x81, 0x80, 0x80, 0x80, 0x80, 0]);
+            }),
+            payload,
+        ),
+        ("5-not-utf-8", with(|raw| raw.names[1] = 0xFF), payload),
+        ("5-too-many-features", with(|raw| raw.features = vec![6, 0, 1, 2, 3, 4, 5]), features),
+        ("5-too-many-kernels", with(|raw| raw.count = vec![0x80, 1]), kernels),
+        ("5-varint-beyond-u16", with(|raw| raw.count = vec![0xFF, 0xFF, 0x07]), payload),
+        ("6-score", with(|raw| raw.options = vec![0, 1, 0x91, 0x4E]), ModelError::Score(10_001)),
+        ("7-feature-twice", with(|raw| raw.features = vec![2, 0, 0]), ModelError::FeatureTwice(0)),
+        (
+            "7-feature-unknown",
+            with(|raw| raw.features = vec![2, 0, 14]),
+            ModelError::FeatureUnknown(14),
+        ),
+        (
+            "8-ragged",
+            with(|raw| (raw.length, raw.rest) = (vec![19], vec![0])),
+            ModelError::RaggedTrees { have: 19 },
+        ),
+        ("9-gap", with(|raw| raw.entries[1] = [0, 1, 0, 0, 0, 1]), node(1, NodeError::Ranking)),
+        ("9-kernel-twice", with(|raw| raw.entries[2][1] = 2), node(2, NodeError::Ranking)),
+        ("9-kernel-unknown", with(|raw| raw.entries[1][0] = 3), node(1, NodeError::Kernel(3))),
+        ("9-lane", with(|raw| raw.entries[0][0] = 0x81), node(0, NodeError::Feature(1))),
+        ("9-reserved", with(|raw| raw.entries[0][1] = 1), node(0, NodeError::Reserved)),
+        ("9-threshold", with(|raw| raw.entries[0][2] = 255), node(0, NodeError::Threshold(255))),
+        ("10-branch", with(|raw| raw.entries[0][4] = 1), node(2, NodeError::Branch)),
+        (
+            "10-too-deep",
+            with(|raw| {
+                let splits = (0..65u8).map(|index| [0x80, 0, 24, 0, 130 - index, 0]);
+                raw.entries = splits.chain((0..66).map(|_| [1, 0, 0, 0, 0, 1])).collect();
+            }),
+            node(64, NodeError::TooDeep),
+        ),
+        ("10-unfinished", with(|raw| raw.entries.truncate(2)), node(2, NodeError::Unfinished)),
+        (
+            "11-unreachable",
+            with(|raw| raw.entries.push([0; 6])),
+            ModelError::UnreachableEntries { first: 3 },
+        ),
+        (
+            "12-class-twice",
+            with(|raw| raw.heads = vec![2, 0, 0, 0, 0, 0, 0]),
+            ModelError::ClassTwice(0),
+        ),
+        ("12-class-unknown", with(|raw| raw.heads = vec![1, 8, 0, 0]), ModelError::ClassUnknown(8)),
+        (
+            "12-root",
+            with(|raw| raw.heads = vec![2, 0, 0, 0, 1, 0, 1]),
+            ModelError::Root { class: 1, root: 1 },
+        ),
     ]
 }
 
 #[test]
 fn refused_models_stay_refused() {
-    for (name, blob) in refused() {
+    for (name, blob, error) in refused() {
         assert_golden(&format!("refused/{name}.gtm"), &blob);
-        assert!(Model::parse(&blob).is_err(), "{name}");
+        assert_eq!(Model::parse(&blob).unwrap_err(), error, "{name}");
     }
     let old = fs::read(file("refused/2-version-0.1.gtm")).unwrap();
     assert!(matches!(Model::parse(&old), Err(ModelError::Version { found: (0, 1), .. })));
@@ -270,11 +312,9 @@ fn the_example_in_the_format_is_the_single_leaf_model() {
         fs::read_to_string([env!("CARGO_MANIFEST_DIR"), "FORMAT.md"].iter().collect::<PathBuf>());
     let format = format.unwrap();
     let (_, section) = format.split_once("## §9").unwrap();
-    let bytes: Vec<u8> = section
-        .lines()
-        .filter_map(|line| line.strip_prefix("    ")?.split_once("  "))
-        .flat_map(|(bytes, _)| bytes.split(' '))
-        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
-        .collect();
+    let (_, table) = section.split_once("```text\n").unwrap();
+    let (table, _) = table.split_once("```").unwrap();
+    let bytes = table.lines().flat_map(|line| line.split_once("  ").unwrap().0.split(' '));
+    let bytes: Vec<u8> = bytes.map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     assert_eq!(bytes, fs::read(file("single-leaf.gtm")).unwrap());
 }

@@ -7,7 +7,7 @@ mod rust;
 
 use std::collections::BTreeMap;
 
-use selector_core::{Feature, KernelId, Leaf, Model, Node, ProblemClass};
+use selector_core::{Feature, KernelId, Leaf, Model, Node, PackedConfig, ProblemClass};
 
 use crate::model_file;
 
@@ -18,6 +18,11 @@ pub trait Language: Sync {
 
     /// The source of a model's trees, one whole file.
     fn source(&self, program: &Program<'_>) -> String;
+
+    /// What declares it to others, for languages that need that.
+    fn header(&self, _: &Program<'_>) -> Option<String> {
+        None
+    }
 }
 
 /// Every language.
@@ -28,6 +33,9 @@ pub const ALL: &[&dyn Language] = &[&c99::C99, &rust::Rust];
 pub fn by_name(name: &str) -> Option<&'static dyn Language> {
     ALL.iter().find(|one| one.name() == name).copied()
 }
+
+/// What begins the name of the tool in every emitted file.
+pub const MADE_BY: &str = "Made by gemmtree";
 
 /// What the emitted functions answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -80,23 +88,22 @@ impl<'a> Program<'a> {
         trees.map(|(number, (root, classes))| (number, &classes[..], body(root))).collect()
     }
 
-    /// The keys that a tree needs, then its ifs.
+    /// The ifs of a tree.
     fn body(&self, root: usize, syntax: &Syntax) -> String {
-        let mut ifs = String::new();
-        let mut used = [false; 4];
-        self.branch(root, 1, syntax, &mut used, &mut ifs);
-        let keys = DIMENSIONS.iter().zip(used).filter(|(_, used)| *used);
-        let keys = keys.map(|((dimension, key), _)| (syntax.key)(dimension, key));
-        keys.collect::<String>() + &ifs
+        let mut text = String::new();
+        self.branch(root, 1, syntax, [false; 4], &mut text);
+        text
     }
 
-    /// Append what stands for the subtree at `index`; a model is at most 64 splits deep.
+    /// Append what stands for the subtree at `index`; a model is at most 64 splits deep. A key is
+    /// computed where the first question needs it, so that short ways stay short; `known` says
+    /// which are.
     fn branch(
         &self,
         index: usize,
         depth: usize,
         syntax: &Syntax,
-        used: &mut [bool; 4],
+        mut known: [bool; 4],
         text: &mut String,
     ) {
         let indent = syntax.indent.repeat(depth);
@@ -104,14 +111,17 @@ impl<'a> Program<'a> {
             Some(Node::Split { feature, threshold, right }) => {
                 let question = Question::of(feature, threshold);
                 if let Question::Keys(signs, _) = &question {
-                    for (used, sign) in used.iter_mut().zip(signs) {
-                        *used |= *sign != 0;
+                    for (place, (dimension, key)) in DIMENSIONS.into_iter().enumerate() {
+                        if signs[place] != 0 && !known[place] {
+                            known[place] = true;
+                            text.push_str(&(syntax.key)(&indent, self.prefix, dimension, key));
+                        }
                     }
                 }
                 text.push_str(&(syntax.begin)(&indent, &question.text(syntax.unsigned)));
-                self.branch(index + 1, depth + 1, syntax, used, text);
+                self.branch(index + 1, depth + 1, syntax, known, text);
                 text.push_str(&format!("{indent}}} else {{\n"));
-                self.branch(right.into(), depth + 1, syntax, used, text);
+                self.branch(right.into(), depth + 1, syntax, known, text);
                 text.push_str(&format!("{indent}}}\n"));
             }
             Some(Node::Leaf(leaf)) => text.push_str(&(syntax.leaf)(&indent, self.value(leaf))),
@@ -140,11 +150,17 @@ impl<'a> Program<'a> {
         ids.map(|id| (id, harmless(&model_file::kernel_name(self.model, KernelId(id)))))
     }
 
-    /// Lines about where the code comes from, for a comment.
+    /// Configurations by kernel id, from 1: family, then parameters.
+    fn configurations(&self) -> impl Iterator<Item = Vec<u16>> {
+        let row = |one: PackedConfig| [vec![one.family.into()], one.parameters.to_vec()].concat();
+        self.model.kernels().map(row)
+    }
+
+    /// Lines about where the code comes from, for a comment; the first has [`MADE_BY`].
     fn origin(&self) -> [String; 3] {
         [
             format!(
-                "Chooses a GEMM kernel for a shape. Made by gemmtree {}; do not edit.",
+                "Chooses a GEMM kernel for a shape. {MADE_BY} {}; do not edit.",
                 env!("CARGO_PKG_VERSION")
             ),
             format!(
@@ -162,8 +178,8 @@ struct Syntax {
     indent: &'static str,
     /// What follows an unsigned constant.
     unsigned: &'static str,
-    /// A line that computes a key: dimension, name of the key.
-    key: fn(&str, &str) -> String,
+    /// A line that computes a key: indent, prefix of names, dimension, name of the key.
+    key: fn(&str, &str, &str, &str) -> String,
     /// The line that begins an if: indent, condition.
     begin: fn(&str, &str) -> String,
     /// The line of a leaf: indent, value.

@@ -4,6 +4,22 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
+/// The bytes of a file that may be about to be replaced; `None` if nothing is there.
+///
+/// # Errors
+/// What is there cannot be read, or is no file: it is not to be replaced then.
+pub fn existing(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+        Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        Ok(there) if !there.is_file() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, "is there, but is not a file"))
+        }
+        Ok(_) => fs::read(path).map(Some),
+    }
+}
+
 /// Replace the file at `path`, or make it, so that whoever reads it meets the old bytes or the
 /// new ones and never a part: a temporary file beside it is written, synced and renamed.
 ///
@@ -68,6 +84,20 @@ mod tests {
             assert_eq!(fs::read(&path).unwrap(), bytes);
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn only_an_absent_file_is_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("there");
+        assert!(existing(&path).unwrap().is_none());
+        fs::write(&path, b"x").unwrap();
+        assert_eq!(existing(&path).unwrap().unwrap(), b"x");
+        assert_eq!(existing(folder.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        // Reading this would not end.
+        let device = existing(Path::new("/dev/zero")).unwrap_err();
+        assert_eq!(device.kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(existing(&path.join("x")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
     }
 
     #[test]

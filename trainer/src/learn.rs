@@ -103,9 +103,7 @@ impl Grown {
     }
 }
 
-/// What the trees ask for. Of many sets of features tried on the H200 data these gave trees as good
-/// as all features together (share of optimal 0.949 against 0.948 with 8 kernels), and a model
-/// uses no more than five.
+/// What the trees ask for; a model uses no more than five.
 pub(crate) const FEATURES: [Feature; MAX_FEATURES] =
     [Feature::M, Feature::K, Feature::N, Feature::Bmn, Feature::Bmnk];
 

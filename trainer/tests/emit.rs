@@ -7,7 +7,7 @@ use std::{env, fs};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
-use selector_core::{GemmShape, Model, ProblemClass};
+use selector_core::{GemmShape, Model, Node, ProblemClass};
 use trainer::emit::{self, Answer, Program};
 
 /// Shapes for each of the models and answers that are compared.
@@ -63,6 +63,27 @@ fn dimension(random: &mut impl Rng) -> u32 {
     (drawn as u32) >> (drawn >> 59)
 }
 
+/// Shapes just at the thresholds of single dimensions.
+fn borders(model: &Model<'_>) -> Vec<GemmShape> {
+    let nodes = (0..model.entries()).filter_map(|index| model.node(index));
+    let borders = nodes.filter_map(|node| match node {
+        Node::Split { feature, threshold, .. } => Some((feature, threshold)),
+        Node::Leaf(_) => None,
+    });
+    let shapes = borders.flat_map(|(feature, threshold)| {
+        let place = feature.dimension();
+        let first = feature.readable(threshold + 1) as u32;
+        let near = [first.wrapping_sub(2), first.wrapping_sub(1), first, first.saturating_add(1)];
+        near.into_iter().filter_map(move |value| {
+            let mut sides = [300, 300, 300, 1];
+            sides[place?] = value;
+            let [m, k, n, batch] = sides;
+            Some(GemmShape::new(m, k, n, batch))
+        })
+    });
+    shapes.collect()
+}
+
 fn golden(name: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../selector-core/tests/golden");
     fs::read(folder.join(name)).unwrap()
@@ -72,9 +93,11 @@ fn golden(name: &str) -> Vec<u8> {
 fn records(model: &Model<'_>, answer: Answer) -> Vec<u8> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut bytes = Vec::with_capacity(32 * SHAPES);
+    let borders = borders(model);
     for number in 0..SHAPES {
         let [m, k, n, batch] = [(); 4].map(|()| dimension(&mut random));
-        let batch = if number % 4 == 0 { batch } else { 1 };
+        let drawn = GemmShape::new(m, k, n, if number % 4 == 0 { batch } else { 1 });
+        let GemmShape { m, k, n, batch } = *borders.get(number / 9).unwrap_or(&drawn);
         let class = (number % 9) as u8;
         let leaf = ProblemClass::from_index(class)
             .map_or(selector_core::Leaf::UNIVERSAL, |class| {
@@ -114,17 +137,77 @@ fn compare(model: &str, answer: Answer) {
     fs::write(&file, records(&model, answer)).unwrap();
     let program = Program::new(&model, answer, "gemmtree");
 
-    let c = folder.path().join("select.c");
-    fs::write(&c, emit::by_name("c").unwrap().source(&program) + C_MAIN).unwrap();
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]);
-    agrees(&c, gcc, &file);
+    // The key in each of its ways: by a double, by leading zeros, by counting.
+    let source = emit::by_name("c").unwrap().source(&program);
+    let by_zeros = source.replace("defined(__x86_64__)", "0");
+    let by_count = by_zeros.replace("defined(__GNUC__)", "0");
+    for (way, text) in [source, by_zeros, by_count].into_iter().enumerate() {
+        let c = folder.path().join(format!("select{way}.c"));
+        fs::write(&c, text + C_MAIN).unwrap();
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-std=c99", "-O1", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror"]);
+        agrees(&c, gcc, &file);
+    }
 
     let rust = folder.path().join("select.rs");
     fs::write(&rust, emit::by_name("rust").unwrap().source(&program) + RUST_MAIN).unwrap();
     let mut rustc = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
     rustc.args(["--edition", "2024", "--deny", "warnings", "-C", "opt-level=1"]);
     agrees(&rust, rustc, &file);
+}
+
+/// The header serves C++ too, whichever compiler made the object file; two models can be in one
+/// program.
+#[test]
+fn cpp_programs_link_with_what_either_compiler_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let c = emit::by_name("c").unwrap();
+    for (prefix, model) in [("one", "three-trees.gtm"), ("other", "features-a.gtm")] {
+        let blob = golden(model);
+        let model = Model::parse(&blob).unwrap();
+        let program = Program::new(&model, Answer::Leaf, prefix);
+        fs::write(path(&format!("{prefix}.c")), c.source(&program)).unwrap();
+        fs::write(path(&format!("{prefix}.h")), c.header(&program).unwrap()).unwrap();
+    }
+    let main = r#"
+#include "one.h"
+#include "other.h"
+#include <cstdio>
+int main()
+{
+    const uint64_t leaf = one_select(ONE_F32_NN, 784, 1152, 256, 1);
+    std::printf("%u %u %u %u %u %u %s %u", one_kernel(leaf, 0), one_kernel(leaf, 1), one_kernel(leaf, 3),
+                one_expected_loss(leaf), one_worst_loss(leaf), (unsigned)one_samples(leaf),
+                one_kernel_names[0], one_configurations[ONE_KERNELS - 2][0]);
+    return (int)other_kernel(other_select_f32_nn(1, 1, 1, 1), 0) == 0;
+}
+"#;
+    fs::write(path("main.cpp"), main).unwrap();
+    let blob = golden("three-trees.gtm");
+    let model = Model::parse(&blob).unwrap();
+    let leaf = model.select(ProblemClass::F32_NN, GemmShape::new(784, 1152, 256, 1));
+    let ids: Vec<u8> = leaf.kernels().map(|id| id.0).collect();
+    let expected = format!(
+        "{} {} 0 {} {} {} universal {}",
+        ids[0],
+        ids[1],
+        leaf.expected.byte(),
+        leaf.worst.byte(),
+        leaf.samples.at_least(),
+        model.kernels().last().unwrap().family,
+    );
+    for compiler in ["gcc", "g++"] {
+        let run = |command: &mut Command| {
+            let ran = command.current_dir(folder.path()).output().unwrap();
+            assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+            String::from_utf8(ran.stdout).unwrap()
+        };
+        run(Command::new(compiler).args(["-c", "-Wall", "-Wextra", "-Werror", "one.c", "other.c"]));
+        let objects = ["main.cpp", "one.o", "other.o", "-o", "program"];
+        run(Command::new("g++").args(["-Wall", "-Wextra", "-Werror"]).args(objects));
+        assert_eq!(run(&mut Command::new(path("program"))), expected, "{compiler}");
+    }
 }
 
 #[test]

@@ -17,6 +17,8 @@ use crate::{Digest, Label};
 
 /// Where the board's program finds names of the OpenCL library, separated by `;`.
 const OPENCL_LIBRARY: &str = "GEMMTREE_OPENCL";
+/// How long lines of a child that has ended are waited for, after the last that came.
+const LAST_LINES: Duration = Duration::from_secs(2);
 /// How often a silent child is looked at.
 const TICK: Duration = Duration::from_millis(50);
 /// After Ctrl-C a terminal signals the child too, so it is left alone for a while first.
@@ -168,14 +170,18 @@ fn follow(
     on_line: &mut dyn FnMut(Line<'_>),
 ) -> bool {
     let mut stopping: Option<Stopping> = None;
+    let mut ended: Option<Instant> = None;
     loop {
         match lines.recv_timeout(TICK) {
             Ok((true, line)) => on_line(Line::Output(&line)),
             Ok((false, line)) => on_line(Line::Message(&line)),
             Err(RecvTimeoutError::Disconnected) => return stopping.is_some(),
-            // A process that the child left behind may hold the pipes open.
+            // Its last lines may still be on their way; but a process that it left behind may hold
+            // the pipes open for ever.
             Err(RecvTimeoutError::Timeout) if matches!(child.try_wait(), Ok(Some(_))) => {
-                return stopping.is_some();
+                if ended.get_or_insert_with(Instant::now).elapsed() > LAST_LINES {
+                    return stopping.is_some();
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
         }

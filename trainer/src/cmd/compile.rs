@@ -67,7 +67,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 
 /// A bundle may be replaced; anything else that is there may be worth more than a bundle.
 fn check_target(path: &Path) -> anyhow::Result<()> {
-    let Ok(there) = fs::read(path) else { return Ok(()) };
+    let there = file::existing(path);
+    let there = there.with_context(|| format!("could not write `{}`", path.display()))?;
+    let Some(there) = there else { return Ok(()) };
     match Bundle::parse(&there) {
         Err(BundleError::Magic | BundleError::ModelNotBundle) => {
             let refused = anyhow::anyhow!("`{}` is there, but is not a bundle", path.display());

@@ -2,12 +2,11 @@
 
 mod report;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::builder::PossibleValuesParser;
-use selector_core::{MAX_KERNELS, Model, Score};
+use selector_core::{MAX_KERNELS, Model, ModelError, Score};
 use trainer::dataset::Dataset;
 use trainer::export::{self, ExportError};
 use trainer::normalise::Normalisation;
@@ -85,7 +84,8 @@ impl Preset {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let method = args.method()?;
-    let old = args.output.as_deref().map(|path| check_target(path, &method)).transpose()?;
+    let old = args.output.as_deref();
+    let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
     let dataset = open(&args.dataset, out)?;
     let device = device(&dataset, args.device.as_deref())?;
     let splits = args.splits(&dataset, out)?;
@@ -231,13 +231,17 @@ fn export_failed(error: ExportError) -> anyhow::Error {
 
 /// What stands where the model is to be written.
 enum Old {
-    Model { score: Option<Score>, device: String },
+    Model {
+        score: Option<Score>,
+        device: String,
+    },
     Nothing,
+    /// Something else, which is to be replaced.
     Other,
 }
 
 /// Refuse what cannot be written before the time is spent.
-fn check_target(path: &Path, method: &Method) -> anyhow::Result<Old> {
+fn check_target(path: &Path, method: &Method, force: bool) -> anyhow::Result<Old> {
     if !method.learner.repeatable() {
         let (name, about) = (method.learner.name(), method.learner.about());
         let refused = anyhow!("learner `{name}` is compared, never shipped: {about}");
@@ -247,14 +251,20 @@ fn check_target(path: &Path, method: &Method) -> anyhow::Result<Old> {
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         bail!("could not write `{}`: no folder `{}`", path.display(), folder.display());
     }
-    if path.is_dir() {
-        bail!("could not write `{}`: it is a folder", path.display());
-    }
-    let Ok(blob) = fs::read(path) else { return Ok(Old::Nothing) };
-    Ok(match Model::parse(&blob) {
-        Ok(model) => Old::Model { score: model.score(), device: model.device().to_owned() },
-        Err(_) => Old::Other,
-    })
+    let shown = path.display();
+    let there = file::existing(path).with_context(|| format!("could not write `{shown}`"))?;
+    let Some(blob) = there else { return Ok(Old::Nothing) };
+    let what = match Model::parse(&blob) {
+        Ok(model) => {
+            return Ok(Old::Model { score: model.score(), device: model.device().to_owned() });
+        }
+        Err(_) if force => return Ok(Old::Other),
+        Err(ModelError::Version { found: (major, minor), .. }) => {
+            format!("is a model of format {major}.{minor}, whose score this build cannot read")
+        }
+        Err(_) => "exists and is not a model".to_owned(),
+    };
+    Err(hinted(anyhow!("`{shown}` {what}; nothing was written"), "`--force` replaces it"))
 }
 
 /// Replace what stands at `path`, never silently, and never by something worse without `force`.
@@ -262,8 +272,7 @@ fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyh
     let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
     let shown = path.display();
     let refusal = match old {
-        Old::Nothing => None,
-        Old::Other => Some(format!("`{shown}` exists and is not a model")),
+        Old::Nothing | Old::Other => None,
         Old::Model { score, device } => {
             out.note(format_args!(
                 "`{shown}`: share of optimal {} -> {}",

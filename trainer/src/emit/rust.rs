@@ -8,7 +8,9 @@ pub(super) struct Rust;
 const SYNTAX: Syntax = Syntax {
     indent: "    ",
     unsigned: "",
-    key: |dimension, key| format!("    let {key} = key({dimension});\n"),
+    key: |indent, prefix, dimension, key| {
+        format!("{indent}let {key} = {prefix}_key({dimension});\n")
+    },
     begin: |indent, condition| format!("{indent}if {condition} {{\n"),
     leaf: |indent, value| match value {
         0..=255 => format!("{indent}{value}\n"),
@@ -19,9 +21,14 @@ const SYNTAX: Syntax = Syntax {
 const KEY: &str = "\
 /// Eight times the base-2 logarithm of a dimension, the part within an octave taken as linear.
 #[inline]
-fn key(dimension: u32) -> i32 {
-    // The upper bits of a double are the logarithm of what it holds.
-    (f64::from(dimension.max(1)).to_bits() >> 49) as i32 - 8 * 1023
+fn PREFIX_key(dimension: u32) -> i32 {
+    if cfg!(target_arch = \"x86_64\") {
+        // The upper bits of a double are the logarithm of what it holds.
+        (f64::from(dimension.max(1)).to_bits() >> 49) as i32 - 8 * 1023
+    } else {
+        let octave = dimension.max(1).ilog2();
+        (8 * octave) as i32 + ((8 * u64::from(dimension.max(1))) >> octave) as i32 - 8
+    }
 }
 ";
 
@@ -39,8 +46,9 @@ impl Language for Rust {
             Answer::First => ("u8", "The id of the first kernel"),
             Answer::Leaf => (
                 "u64",
-                "Bytes, lowest first: ids of up to three kernels (0 ends the list and is the \
-                 universal\n/// kernel), expected loss, worst loss, training shapes",
+                "The six bytes of the leaf, lowest first: three kernels (0, the universal one, ends \
+                 the list); expected\n/// and worst loss, 64 times the base-2 logarithm, 255 for unknown; a code for \
+                 the training shapes\n/// (selector-core, FORMAT.md, section 6)",
             ),
         };
         let (prefix, bodies) = (program.prefix, program.bodies(&SYNTAX));
@@ -52,8 +60,8 @@ impl Language for Rust {
             text += &format!("    \"{name}\", // {id}\n");
         }
         text += "];\n\n";
-        if bodies.iter().any(|(_, _, body)| body.contains("key(")) {
-            text += KEY;
+        if bodies.iter().any(|(_, _, body)| body.contains("_key(")) {
+            text += &KEY.replace("PREFIX", prefix);
             text.push('\n');
         }
         const PARAMETERS: &str = "m: u32, k: u32, n: u32, batch: u32";
@@ -64,16 +72,16 @@ impl Language for Rust {
         let mut arms = String::new();
         for (number, classes, body) in bodies {
             text += &format!(
-                "#[allow(unused_variables, clippy::all)]\nfn tree_{number}({PARAMETERS}) -> {kind} {{\n{body}}}\n\n"
+                "#[allow(unused_variables, clippy::all)]\nfn {prefix}_tree_{number}({PARAMETERS}) -> {kind} {{\n{body}}}\n\n"
             );
             for class in classes {
                 let name = class_name(*class);
                 text += &format!(
                     "/// {what}, for class {class}.\n#[must_use]\npub fn {prefix}_select_{name}({PARAMETERS}) -> {kind} {{\n    \
-                     tree_{number}(m, k, n, batch)\n}}\n\n"
+                     {prefix}_tree_{number}(m, k, n, batch)\n}}\n\n"
                 );
                 arms += &format!(
-                    "        {} => tree_{number}(m, k, n, batch), // {class}\n",
+                    "        {} => {prefix}_tree_{number}(m, k, n, batch), // {class}\n",
                     class.index()
                 );
             }

@@ -1,7 +1,7 @@
 //! Files: read whole with a name in the error, replaced atomically.
 
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -14,7 +14,15 @@ pub(super) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// A bundle may be replaced; anything else that is there may be worth more than a bundle.
 pub(super) fn check_target(path: &Path) -> anyhow::Result<()> {
-    let Ok(there) = fs::read(path) else { return Ok(()) };
+    let there = match fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => Err(error),
+        Ok(there) if !there.is_file() => {
+            bail!("`{}` is there, but is not a file; name another one", path.display())
+        }
+        Ok(_) => fs::read(path),
+    };
+    let there = there.with_context(|| format!("could not write `{}`", path.display()))?;
     match Bundle::parse(&there) {
         Err(BundleError::Magic | BundleError::ModelNotBundle) => {
             bail!("`{}` is there, but is not a bundle; name another file", path.display())
