@@ -1,6 +1,7 @@
 //! How well each configuration does on each task, as numbers that methods learn from.
 
 use ndarray::Array2;
+use selector_core::GemmShape;
 
 use crate::dataset::Dataset;
 
@@ -18,6 +19,8 @@ const MOST_NOISE: f64 = 0.05;
 /// Tasks × configurations: performance relative to the best measured, and its logarithm.
 #[derive(Clone, Debug)]
 pub struct Performance {
+    /// The shape of each task.
+    pub shapes: Vec<GemmShape>,
     /// Best time of the task ÷ time of the configuration; 0 where there is none.
     pub relative: Array2<f64>,
     /// Base-2 logarithm of the slowdown; differences that lie within the spread of the samples
@@ -48,7 +51,8 @@ impl Performance {
                 };
             }
         }
-        Self { relative, loss }
+        let shapes = tasks.iter().map(|task| dataset.tasks()[*task].shape).collect();
+        Self { shapes, relative, loss }
     }
 
     /// The share of optimal of the best of `columns` on the task of `row`, above zero.

@@ -56,7 +56,7 @@ pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method) -> Result<Fitted
         Request { count: method.kernels, normalisation: method.normalisation, seed: method.seed };
     let pruned = method.pruner.prune(&performance, &request);
     let loss = performance.of_kernels(&pruned.kernels);
-    let mut warnings = pruned.warnings;
+    let mut warnings: Vec<String> = pruned.warnings.iter().map(ToString::to_string).collect();
     let mut trees = Vec::new();
     for class in dataset.classes() {
         let Some(training) = training_of(dataset, tasks, &loss, class) else { continue };

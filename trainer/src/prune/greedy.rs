@@ -97,12 +97,12 @@ mod tests {
     use ndarray::{Array2, array};
 
     use super::*;
-    use crate::normalise::Normalisation;
+    use crate::prune::tests::{asked, shapes};
 
     fn kept(loss: Array2<f64>, count: usize) -> Vec<usize> {
         let relative = loss.mapv(|loss: f64| (-loss).exp2());
-        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
-        Greedy.prune(&Performance { relative, loss }, &request).kernels
+        let shapes = shapes(loss.nrows());
+        Greedy.prune(&Performance { shapes, relative, loss }, &asked(count)).kernels
     }
 
     #[test]

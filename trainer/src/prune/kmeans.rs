@@ -5,6 +5,7 @@ use linfa::traits::Fit;
 use linfa_clustering::{KMeans, KMeansInit};
 use ndarray::{Array2, ArrayView1, Axis};
 
+use super::groups::{self, squared_distance};
 use super::{Performance, Pruned, Pruner, Request};
 use crate::performance::{first_largest, first_least};
 use crate::random::Random;
@@ -26,27 +27,36 @@ impl Pruner for KMeansRepresentatives {
     }
 
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
-        let weights = request.normalisation.apply(&performance.relative);
-        let distinct = distinct_rows(&weights);
-        let count = request.count.clamp(1, distinct.len().max(1));
-        let mut warnings = Vec::new();
-        if count < request.count {
-            warnings.push(format!("only {count} tasks differ, so there are {count} clusters"));
-        }
-        let centroids = cluster(&weights, &distinct, count, request.seed);
-        let kernels: Vec<usize> = occupied(&weights, &centroids)
-            .into_iter()
-            .map(|cluster| first_largest(centroids.row(cluster)))
-            .collect();
-        Pruned::new(kernels, warnings)
+        groups::prune(performance, request, |points| {
+            k_means(&points.weights, request.count, request.seed)
+        })
     }
 }
 
+/// The centroids of at most `count` clusters of rows, all finite; none is empty.
+pub(super) fn k_means(points: &Array2<f64>, count: usize, seed: u64) -> Array2<f64> {
+    let distinct = distinct_rows(points);
+    if distinct.len() < 2 {
+        // linfa panics without rows, and without columns, where all rows are equal.
+        return points.select(Axis(0), &distinct);
+    }
+    let centroids = best_of_several(points, &distinct, count.clamp(1, distinct.len()), seed);
+    let mut occupied = labels(points, &centroids);
+    occupied.sort_unstable();
+    occupied.dedup();
+    centroids.select(Axis(0), &occupied)
+}
+
+/// The nearest of `centroids` for each row.
+pub(super) fn labels(points: &Array2<f64>, centroids: &Array2<f64>) -> Vec<usize> {
+    points.rows().into_iter().map(|row| nearest(row, centroids).0).collect()
+}
+
 /// Rows that differ from all before them; linfa must never be asked for more clusters.
-fn distinct_rows(weights: &Array2<f64>) -> Vec<usize> {
+fn distinct_rows(points: &Array2<f64>) -> Vec<usize> {
     let mut distinct: Vec<usize> = Vec::new();
-    for (index, row) in weights.rows().into_iter().enumerate() {
-        if !distinct.iter().any(|other| weights.row(*other) == row) {
+    for (index, row) in points.rows().into_iter().enumerate() {
+        if !distinct.iter().any(|other| points.row(*other) == row) {
             distinct.push(index);
         }
     }
@@ -54,13 +64,18 @@ fn distinct_rows(weights: &Array2<f64>) -> Vec<usize> {
 }
 
 /// The centroids of the best of several runs.
-fn cluster(weights: &Array2<f64>, distinct: &[usize], count: usize, seed: u64) -> Array2<f64> {
+fn best_of_several(
+    points: &Array2<f64>,
+    distinct: &[usize],
+    count: usize,
+    seed: u64,
+) -> Array2<f64> {
     let mut random = Random::new(seed);
     let mut best: Option<(f64, Array2<f64>)> = None;
     for _ in 0..INITIALISATIONS {
-        let start = weights.select(Axis(0), &spread_out(weights, distinct, count, &mut random));
-        let centroids = refine(weights, start);
-        let inertia = inertia(weights, &centroids);
+        let start = points.select(Axis(0), &spread_out(points, distinct, count, &mut random));
+        let centroids = refine(points, start);
+        let inertia = inertia(points, &centroids);
         if best.as_ref().is_none_or(|(least, _)| inertia < *least) {
             best = Some((inertia, centroids));
         }
@@ -68,33 +83,52 @@ fn cluster(weights: &Array2<f64>, distinct: &[usize], count: usize, seed: u64) -
     best.map(|(_, centroids)| centroids).unwrap_or_default()
 }
 
-/// Rows to start from, each drawn in proportion to its squared distance from those before.
+/// Rows to start from: each is the best of a few, drawn in proportion to their squared distances
+/// from those before.
 fn spread_out(
-    weights: &Array2<f64>,
+    points: &Array2<f64>,
     distinct: &[usize],
     count: usize,
     random: &mut Random,
 ) -> Vec<usize> {
-    let mut chosen = vec![distinct[random.below(distinct.len())]];
+    let nearer = |distances: &[f64], start: usize| -> Vec<f64> {
+        let start = points.row(distinct[start]);
+        let rows = distinct.iter().map(|row| squared_distance(points.row(*row), start));
+        rows.zip(distances).map(|(new, old)| new.min(*old)).collect()
+    };
+    let first = random.below(distinct.len());
+    let mut chosen = vec![distinct[first]];
+    let mut distances = nearer(&vec![f64::INFINITY; distinct.len()], first);
     while chosen.len() < count {
-        let distances: Vec<f64> = distinct
-            .iter()
-            .map(|row| nearest(weights.row(*row), &weights.select(Axis(0), &chosen)).1)
-            .collect();
-        let mut left = random.unit() * distances.iter().sum::<f64>();
-        let drawn = distances.iter().position(|distance| {
-            left -= distance;
-            *distance > 0.0 && left <= 0.0
-        });
-        // Rounding may leave the draw past the end: then the farthest.
-        chosen.push(distinct[drawn.unwrap_or_else(|| first_largest(&distances))]);
+        let mut best = draw(&distances, random);
+        let mut with_best = nearer(&distances, best);
+        for _ in 1..2 + count.ilog2() {
+            let start = draw(&distances, random);
+            let with = nearer(&distances, start);
+            if with.iter().sum::<f64>() < with_best.iter().sum() {
+                (best, with_best) = (start, with);
+            }
+        }
+        chosen.push(distinct[best]);
+        distances = with_best;
     }
     chosen
 }
 
+/// An index, drawn in proportion to its distance.
+fn draw(distances: &[f64], random: &mut Random) -> usize {
+    let mut left = random.unit() * distances.iter().sum::<f64>();
+    let drawn = distances.iter().position(|distance| {
+        left -= distance;
+        *distance > 0.0 && left <= 0.0
+    });
+    // Rounding may leave the draw past the end: then the farthest.
+    drawn.unwrap_or_else(|| first_largest(distances))
+}
+
 /// Let linfa move the centroids; where it fails they stay.
-fn refine(weights: &Array2<f64>, start: Array2<f64>) -> Array2<f64> {
-    let data = DatasetBase::from(weights.view());
+fn refine(points: &Array2<f64>, start: Array2<f64>) -> Array2<f64> {
+    let data = DatasetBase::from(points.view());
     let fitted = KMeans::params(start.nrows())
         .init_method(KMeansInit::Precomputed(start.clone()))
         .n_runs(1)
@@ -104,25 +138,14 @@ fn refine(weights: &Array2<f64>, start: Array2<f64>) -> Array2<f64> {
     fitted.map_or(start, |model| model.centroids().clone())
 }
 
-fn inertia(weights: &Array2<f64>, centroids: &Array2<f64>) -> f64 {
-    weights.rows().into_iter().map(|row| nearest(row, centroids).1).sum()
-}
-
-/// Clusters that have a task.
-fn occupied(weights: &Array2<f64>, centroids: &Array2<f64>) -> Vec<usize> {
-    let rows = weights.rows().into_iter();
-    let mut occupied: Vec<usize> = rows.map(|row| nearest(row, centroids).0).collect();
-    occupied.sort_unstable();
-    occupied.dedup();
-    occupied
+fn inertia(points: &Array2<f64>, centroids: &Array2<f64>) -> f64 {
+    points.rows().into_iter().map(|row| nearest(row, centroids).1).sum()
 }
 
 /// The nearest row of `centroids` and its squared distance.
 fn nearest(row: ArrayView1<'_, f64>, centroids: &Array2<f64>) -> (usize, f64) {
-    let squared = |centroid: ArrayView1<'_, f64>| -> f64 {
-        row.iter().zip(centroid).map(|(a, b)| (a - b) * (a - b)).sum()
-    };
-    let distances: Vec<f64> = centroids.rows().into_iter().map(squared).collect();
+    let rows = centroids.rows().into_iter();
+    let distances: Vec<f64> = rows.map(|centroid| squared_distance(row, centroid)).collect();
     let index = first_least(&distances);
     (index, distances[index])
 }
@@ -132,26 +155,26 @@ mod tests {
     use ndarray::array;
 
     use super::*;
-    use crate::normalise::Normalisation;
+    use crate::prune::Warning;
+    use crate::prune::tests::{asked, performance};
 
     fn prune(relative: Array2<f64>, count: usize) -> Pruned {
-        let loss = relative.mapv(|share| 1.0 - share);
-        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
-        KMeansRepresentatives.prune(&Performance { relative, loss }, &request)
+        KMeansRepresentatives.prune(&performance(relative), &asked(count))
     }
 
     #[test]
     fn more_clusters_than_tasks_are_cut_with_a_warning() {
         let pruned = prune(array![[1.0, 0.2], [0.2, 1.0]], 3);
         assert_eq!(pruned.kernels, [0, 1]);
-        assert_eq!(pruned.warnings, ["only 2 tasks differ, so there are 2 clusters"]);
+        let said: Vec<_> = pruned.warnings.iter().map(ToString::to_string).collect();
+        assert_eq!(said, ["only 2 tasks differ, so there are 2 clusters"]);
     }
 
     #[test]
     fn equal_tasks_make_one_cluster_and_no_kernel_out_of_nothing() {
         let pruned = prune(array![[0.5, 1.0], [0.5, 1.0], [0.5, 1.0]], 2);
         assert_eq!(pruned.kernels, [1]);
-        assert_eq!(pruned.warnings.len(), 1);
+        assert_eq!(pruned.warnings, [Warning::FewTasks { count: 1 }]);
     }
 
     #[test]
@@ -164,6 +187,7 @@ mod tests {
     #[test]
     fn a_kernel_stands_in_the_list_once_though_two_clusters_favour_it() {
         let pruned = prune(array![[1.0, 0.0], [1.0, 0.9], [1.0, 0.1], [1.0, 0.8]], 2);
-        assert_eq!((pruned.kernels, pruned.warnings.len()), (vec![0], 0));
+        assert_eq!(pruned.kernels, [0]);
+        assert_eq!(pruned.warnings, [Warning::SharedKernels { groups: 2, kernels: 1 }]);
     }
 }

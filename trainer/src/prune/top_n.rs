@@ -22,6 +22,9 @@ impl Pruner for TopN {
         let mut winners: Vec<usize> = (0..wins.len()).filter(|one| wins[*one] > 0).collect();
         winners.sort_by_key(|one| (Reverse(wins[*one]), *one));
         winners.truncate(request.count.max(1));
+        if winners.is_empty() {
+            return Pruned::nothing_known(performance);
+        }
         Pruned::new(winners, Vec::new())
     }
 }
@@ -31,6 +34,9 @@ impl Pruner for TopN {
 fn wins(performance: &Performance) -> Vec<usize> {
     let rows = || performance.relative.rows().into_iter().zip(performance.loss.rows());
     let mut fastest = vec![0; performance.relative.ncols()];
+    if fastest.is_empty() {
+        return fastest;
+    }
     for (relative, _) in rows() {
         fastest[first_largest(relative)] += 1;
     }
@@ -50,11 +56,11 @@ mod tests {
     use ndarray::{Array2, array};
 
     use super::*;
-    use crate::normalise::Normalisation;
+    use crate::prune::tests::{asked, shapes};
 
     fn kept(relative: Array2<f64>, loss: Array2<f64>, count: usize) -> Vec<usize> {
-        let request = Request { count, normalisation: Normalisation::Scaled, seed: 0 };
-        TopN.prune(&Performance { relative, loss }, &request).kernels
+        let shapes = shapes(loss.nrows());
+        TopN.prune(&Performance { shapes, relative, loss }, &asked(count)).kernels
     }
 
     #[test]
