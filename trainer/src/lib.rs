@@ -1,6 +1,7 @@
 //! The trainer: from measurements to the few kernels worth shipping and a tree that picks among
 //! them.
 
+pub mod components;
 pub mod config_choice;
 pub mod dataset;
 pub mod emit;

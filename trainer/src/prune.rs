@@ -4,6 +4,8 @@
 mod greedy;
 mod groups;
 mod kmeans;
+mod pca_kmeans;
+mod spectral;
 mod top_n;
 mod warning;
 
@@ -46,7 +48,13 @@ pub struct Pruned {
 }
 
 /// Every pruner; the first is the default.
-pub static ALL: &[&dyn Pruner] = &[&greedy::Greedy, &kmeans::KMeansRepresentatives, &top_n::TopN];
+pub static ALL: &[&dyn Pruner] = &[
+    &greedy::Greedy,
+    &kmeans::KMeansRepresentatives,
+    &pca_kmeans::ComponentsThenKMeans,
+    &spectral::Spectral,
+    &top_n::TopN,
+];
 
 /// The pruner called `name`.
 #[must_use]
