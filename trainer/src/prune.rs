@@ -5,6 +5,7 @@ mod greedy;
 mod groups;
 mod kmeans;
 mod pca_kmeans;
+mod regression_tree;
 mod spectral;
 mod top_n;
 mod warning;
@@ -53,6 +54,7 @@ pub static ALL: &[&dyn Pruner] = &[
     &kmeans::KMeansRepresentatives,
     &pca_kmeans::ComponentsThenKMeans,
     &spectral::Spectral,
+    &regression_tree::RegressionTree,
     &top_n::TopN,
 ];
 
