@@ -3,6 +3,7 @@
 
 mod greedy;
 mod groups;
+mod hdbscan;
 mod kmeans;
 mod pca_kmeans;
 mod regression_tree;
@@ -54,6 +55,7 @@ pub static ALL: &[&dyn Pruner] = &[
     &kmeans::KMeansRepresentatives,
     &pca_kmeans::ComponentsThenKMeans,
     &spectral::Spectral,
+    &hdbscan::Density,
     &regression_tree::RegressionTree,
     &top_n::TopN,
 ];
