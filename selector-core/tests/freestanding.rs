@@ -34,11 +34,16 @@ const TARGETS: [Target; 3] = [
 ];
 
 /// Rows of the table: what is counted, and the functions that reach it.
-const PARTS: [(&str, &[&str]); 4] = [
+const PARTS: [(&str, &[&str]); 6] = [
     ("parse and select", &["gemmtree_parse", "gemmtree_select"]),
     ("explain", &["gemmtree_explain"]),
-    ("FastTree::new", &["gemmtree_tree"]),
+    ("FastTree::load", &["gemmtree_tree_load"]),
     ("FastTree::choose", &["gemmtree_tree_choose"]),
+    ("CallSite::choose", &["gemmtree_site_choose"]),
+    (
+        "parse, FastTree and CallSite",
+        &["gemmtree_parse", "gemmtree_tree_load", "gemmtree_site_choose"],
+    ),
 ];
 
 fn here(path: &str) -> PathBuf {

@@ -7,10 +7,10 @@ use std::io::Read;
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use selector_core::{GemmShape, Model, ProblemClass};
+use selector_core::{Feature, GemmShape, Model, ProblemClass, RANKED};
 use trainer::dataset::Dataset;
 use trainer::export;
-use trainer::learn::{self, Learner};
+use trainer::learn::{self, Grown, Learner};
 use trainer::normalise::Normalisation;
 use trainer::prune::{self, Pruner};
 use trainer::train::{self, Method};
@@ -65,6 +65,22 @@ fn the_order_of_rows_does_not_reach_the_model() {
     }
 }
 
+/// Shapes whose features lie at a tree's thresholds, one below and one above.
+fn near_thresholds(tree: &Grown) -> Vec<GemmShape> {
+    let Grown::Split { feature, threshold, left, right } = tree else { return Vec::new() };
+    let shape = |value: u16| {
+        let mut keys = i32::from(value) - i32::from(feature.offset());
+        let [m, k, n, batch] = feature.signs().map(|sign| {
+            let key = (keys * i32::from(sign)).clamp(0, 255);
+            keys -= key * i32::from(sign);
+            Feature::M.readable(key as u16) as u32
+        });
+        GemmShape::new(m, k, n, batch)
+    };
+    let here = [threshold.saturating_sub(1), *threshold, threshold + 1].map(shape);
+    [here.to_vec(), near_thresholds(left), near_thresholds(right)].concat()
+}
+
 #[test]
 fn the_model_answers_as_the_tree_that_was_grown() {
     let file = tempfile::NamedTempFile::new().unwrap();
@@ -89,6 +105,14 @@ fn the_model_answers_as_the_tree_that_was_grown() {
         let shape = GemmShape::new(m, k, n, 1);
         let first = model.select(ProblemClass::F32_NN, shape).first();
         assert_eq!(usize::from(first.0), tree.rank(shape)[0] + 1, "{shape}");
+    }
+    let near = near_thresholds(tree);
+    assert!(near.len() > 100);
+    for shape in near {
+        let chosen = model.select(ProblemClass::F32_NN, shape);
+        let ranked: Vec<_> = chosen.kernels().map(|id| usize::from(id.0)).collect();
+        let grown = tree.rank(shape).iter().take(RANKED).map(|place| place + 1);
+        assert_eq!(ranked, grown.chain([0]).collect::<Vec<_>>(), "{shape}");
     }
     for class in ProblemClass::all() {
         let expected = class.to_string().starts_with("f32").then_some(ProblemClass::F32_NN);

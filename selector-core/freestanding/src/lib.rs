@@ -160,6 +160,16 @@ pub extern "C" fn gemmtree_tree(
     FastTree::new(model, class(number)).map(|built| tree.write(built)).is_ok()
 }
 
+/// [`FastTree::load`] into a tree that is [`FastTree::empty`] or was loaded before; the splits that
+/// [`Model::splits`] counts.
+#[unsafe(no_mangle)]
+pub extern "C" fn gemmtree_tree_load(tree: &mut Tree, model: &Model<'static>, number: u8) -> usize {
+    if tree.load(model, class(number)).is_err() {
+        *tree = FastTree::empty();
+    }
+    model.splits(class(number))
+}
+
 /// [`FastTree::choose`].
 #[unsafe(no_mangle)]
 pub extern "C" fn gemmtree_tree_choose(tree: &Tree, shape: &GemmShape, choice: &mut Choice) {
@@ -182,7 +192,8 @@ pub extern "C" fn gemmtree_tree_leaf(tree: &Tree, choice: &Choice, leaf: &mut Le
 #[unsafe(no_mangle)]
 pub extern "C" fn gemmtree_choice_best_of(choice: &Choice, without: u8) -> u8 {
     let usable = KernelMask::ALL.without(KernelId(without));
-    choice.best_of(usable.with(choice.first())).0
+    let last = choice.kernels().last().unwrap_or(KernelId::UNIVERSAL);
+    choice.best_of(usable.with(choice.first()).with(last)).0
 }
 
 /// [`CallSite::new`].

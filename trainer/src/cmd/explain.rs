@@ -86,7 +86,7 @@ struct Question {
     /// Where the right branch begins: the value is below it, or not.
     limit: f64,
     below: bool,
-    /// How far the value is from the other answer.
+    /// How far, in steps of an eighth, the value is from the other branch.
     margin_octaves: f64,
     /// Whether value and limit are the dimension's own and not about those of a product.
     exact: bool,
@@ -190,7 +190,7 @@ impl fmt::Display for Reasons {
         match &self.closest {
             Some(closest) => writeln!(
                 f,
-                "most narrowly decided: {}, {:.2} octaves from the other branch",
+                "most narrowly decided: {}; {:.2} octaves on, another branch begins",
                 closest.feature, closest.margin_octaves
             ),
             None => Ok(()),
@@ -200,9 +200,10 @@ impl fmt::Display for Reasons {
 
 impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { feature, value, limit, below, exact, .. } = self;
+        let Self { feature, value, limit, below, exact, margin_octaves } = self;
         let (is, sign) = (if *exact { "=" } else { "~" }, if *below { "<" } else { ">=" });
-        write!(f, "{feature} {is} {} {sign} {}", decimal(*value), decimal(*limit))
+        let (value, limit) = (decimal(*value), decimal(*limit));
+        write!(f, "{feature} {is} {value} {sign} {limit}, by {margin_octaves:.2} octaves")
     }
 }
 

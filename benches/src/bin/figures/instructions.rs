@@ -61,14 +61,11 @@ pub(crate) fn tell(sheet: &mut Sheet, model: &str, blob: &[u8]) -> anyhow::Resul
     fs::write(path("ifs.c"), source)?;
     for (machine, counter) in [("x86_64", Counter::Callgrind), ("aarch64", Counter::Emulator)] {
         let name = format!("selector.{model}.instructions.{machine}");
-        let programs = match programs(&counter, folder.path()) {
-            Ok(programs) => programs,
-            Err(error) => {
-                sheet.skipped(&name, &format!("{error:#}"));
-                continue;
-            }
-        };
-        let (ours, ifs) = programs;
+        if let Some(tool) = counter.tools().into_iter().find(|tool| !is_there(tool)) {
+            sheet.skipped(&name, &format!("`{tool}` is not installed"));
+            continue;
+        }
+        let (ours, ifs) = programs(&counter, folder.path())?;
         let model = path("model.gtm");
         for (way, stream) in
             [("walk", "unpredictable"), ("fast", "unpredictable"), ("fast-site", "repeating")]
@@ -90,15 +87,11 @@ fn bytes(shapes: &[GemmShape]) -> Vec<u8> {
 
 /// The program that asks our ways, and the one of nested ifs.
 fn programs(counter: &Counter, folder: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
-    let (tool, gcc) = match counter {
-        Counter::Callgrind => ("valgrind", "gcc"),
-        Counter::Emulator => ("qemu-aarch64-static", "aarch64-linux-gnu-gcc"),
-    };
-    quiet(Command::new(tool).arg("--version"))?;
+    let [_, gcc] = counter.tools();
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "--quiet", "--release", "--package", "selector-core"]);
     cargo.args(["--example", "pass", "--target-dir"]);
-    let target = PathBuf::from("target/figures/build");
+    let target = super::folder().join("build");
     cargo.arg(&target);
     let built = match counter {
         Counter::Callgrind => target.join("release"),
@@ -128,6 +121,10 @@ fn sysroot() -> anyhow::Result<PathBuf> {
     Ok(PathBuf::from(String::from_utf8(printed)?.trim()))
 }
 
+fn is_there(tool: &str) -> bool {
+    Command::new(tool).arg("--version").output().is_ok_and(|ran| ran.status.success())
+}
+
 fn quiet(command: &mut Command) -> anyhow::Result<()> {
     let ran = command.stdout(Stdio::null()).output();
     let ran = ran.with_context(|| format!("could not run {:?}", command.get_program()))?;
@@ -137,6 +134,14 @@ fn quiet(command: &mut Command) -> anyhow::Result<()> {
 }
 
 impl Counter {
+    /// What counts, and the compiler for its machine.
+    fn tools(&self) -> [&'static str; 2] {
+        match self {
+            Self::Callgrind => ["valgrind", "gcc"],
+            Self::Emulator => ["qemu-aarch64-static", "aarch64-linux-gnu-gcc"],
+        }
+    }
+
     /// Instructions a call: the difference between three passes and one, so that starting up
     /// counts nothing. The loop around the call is in it.
     fn a_call(&self, program: &Path, arguments: &[&Path]) -> anyhow::Result<f64> {

@@ -8,6 +8,7 @@ mod main_part;
 mod programs;
 mod selector_part;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::figure::Sheet;
@@ -17,6 +18,12 @@ type Part = fn(&mut Sheet) -> anyhow::Result<()>;
 /// Every part. To add one: write its file, then name it here.
 const PARTS: [(&str, Part); 2] =
     [("main", main_part::measure), ("selector", selector_part::measure)];
+
+/// Where figures leave what is not printed: raw numbers and programs that are measured.
+fn folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    target.join("figures")
+}
 
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();

@@ -237,7 +237,7 @@ impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{:<9}{:<13}{:>10}{:>10}{:>10}",
+            "{:<17}{:<13}{:>10}{:>10}{:>10}",
             "pruner", "learner", "model", "one best", "ceiling"
         )?;
         for one in &self.methods {
@@ -245,7 +245,7 @@ impl fmt::Display for Comparison {
             let mean = one.share_of_optimal.as_ref().map(|shares| shares.mean);
             let [share, one_best, ceiling] = [mean, one.one_best, one.ceiling].map(percent);
             let note = if one.shipped { "" } else { "  (compared, never shipped)" };
-            writeln!(f, "{pruner:<9}{learner:<13}{share:>10}{one_best:>10}{ceiling:>10}{note}")?;
+            writeln!(f, "{pruner:<17}{learner:<13}{share:>10}{one_best:>10}{ceiling:>10}{note}")?;
         }
         Ok(())
     }
