@@ -41,6 +41,17 @@ pub struct Dataset {
     spreads: Vec<f64>,
 }
 
+/// The rows of a data set as they stand in its file, failures included.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    /// Where the measurements come from.
+    pub header: Header,
+    /// Rows read, and those that are no measurement.
+    pub counts: RowCounts,
+    /// The measurements, in the order of the file.
+    pub measurements: Vec<Measurement>,
+}
+
 /// A configuration that computed a wrong result.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Suspect {
@@ -206,6 +217,16 @@ impl Dataset {
         shapes.sort_unstable();
         shapes.dedup();
         shapes
+    }
+}
+
+impl Rows {
+    /// Read the bytes of a data set, not packed. `path` is named in errors.
+    ///
+    /// # Errors
+    /// [`DatasetError`] names the file and the line.
+    pub fn read(path: &Path, bytes: &[u8]) -> Result<Self, DatasetError> {
+        parse::rows(path, bytes)
     }
 }
 

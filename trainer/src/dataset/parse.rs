@@ -9,18 +9,24 @@ use flate2::read::MultiGzDecoder;
 use kernels::measurement::{Header, Status};
 use selector_core::{GemmShape, ProblemClass};
 
-use super::{Dataset, DatasetError, Measurement, RowCounts, Task};
+use super::{Dataset, DatasetError, Measurement, RowCounts, Rows, Task};
 
 /// Read the file at `path`.
 pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
     let bytes =
         read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
-    let text = std::str::from_utf8(&bytes).map_err(|error| {
+    let Rows { header, counts, measurements } = rows(path, &bytes)?;
+    Dataset::from_measurements(path, header, counts, measurements)
+}
+
+/// The rows in `bytes`, unpacked, which were read from `path`.
+pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows, DatasetError> {
+    let text = std::str::from_utf8(bytes).map_err(|error| {
         let before = &bytes[..error.valid_up_to()];
         let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
         DatasetError::NotText { path: path.to_owned(), line }
     })?;
-    Source { path }.dataset(text.strip_prefix('\u{feff}').unwrap_or(text))
+    Source { path }.all_rows(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
@@ -39,7 +45,7 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn dataset(&self, text: &str) -> Result<Dataset, DatasetError> {
+    fn all_rows(&self, text: &str) -> Result<Rows, DatasetError> {
         let path = self.path.to_owned();
         if text.trim().is_empty() {
             return Err(DatasetError::Empty { path });
@@ -53,7 +59,7 @@ impl Source<'_> {
         let mut counts = RowCounts::default();
         let whole = self.whole_lines(text, head.len(), &mut counts);
         let measurements = self.rows(whole, head.len() as u64, &mut counts)?;
-        Dataset::from_measurements(self.path, header, counts, measurements)
+        Ok(Rows { header, counts, measurements })
     }
 
     /// What follows `head` lines, without a last line that has no end: it may have been cut.
@@ -211,7 +217,8 @@ impl Columns {
             None => Status::Ok,
         };
         let configuration = self.name(&field)?;
-        let times = if status == Status::Ok { self.times(&field)? } else { Vec::new() };
+        let timed = matches!(status, Status::Ok | Status::Throttled);
+        let times = if timed { self.times(&field)? } else { Vec::new() };
         if sizes.contains(&0) {
             return Ok(Err("nothing to compute"));
         }
@@ -280,8 +287,9 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Dataset, DatasetError> {
-        Source { path: Path::new("data.csv") }
-            .dataset(text.strip_prefix('\u{feff}').unwrap_or(text))
+        let path = Path::new("data.csv");
+        let Rows { header, counts, measurements } = rows(path, text.as_bytes())?;
+        Dataset::from_measurements(path, header, counts, measurements)
     }
 
     fn read(bytes: &[u8]) -> Result<Dataset, DatasetError> {

@@ -18,7 +18,7 @@ pub struct Measurement {
     pub configuration: String,
     /// How it ended.
     pub status: Status,
-    /// Nanoseconds, all above zero; at least one if the status is `ok`.
+    /// Nanoseconds; if the status is `ok`, at least one and all above zero.
     pub times: Vec<f64>,
     /// How much samples that are not in `times` varied, in nanoseconds.
     pub spread: Option<f64>,
