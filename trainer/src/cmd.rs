@@ -9,6 +9,7 @@ mod demo;
 mod emit;
 mod explain;
 mod flash;
+mod import;
 mod run;
 mod shapes;
 mod train;
@@ -27,6 +28,7 @@ pub(crate) enum Command {
     Emit(emit::Args),
     Explain(explain::Args),
     Flash(flash::Args),
+    Import(import::Args),
     Run(run::Args),
     Shapes(shapes::Args),
     Train(train::Args),
@@ -44,6 +46,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Emit(args) => emit::run(args, out),
         Command::Explain(args) => explain::run(args, out),
         Command::Flash(args) => flash::run(args, out),
+        Command::Import(args) => import::run(args, out),
         Command::Run(args) => run::run(args, out),
         Command::Shapes(args) => shapes::run(args, out),
         Command::Train(args) => train::run(args, out),

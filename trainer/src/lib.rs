@@ -7,6 +7,7 @@ pub mod dataset;
 pub mod emit;
 pub mod export;
 pub mod file;
+pub mod import;
 pub mod learn;
 pub mod model_file;
 pub mod normalise;
