@@ -74,7 +74,7 @@ fn indistinct(class: ProblemClass, training: &Training) -> Option<String> {
     let names: Vec<_> = first.iter().map(ToString::to_string).collect();
     let count: usize = groups.iter().map(Vec::len).sum();
     Some(format!(
-        "{class}: {count} of {} shapes are within an eighth of an octave of another in every \
+        "{class}: {count} of {} shapes lie in the same eighth of an octave as another in every \
          dimension, so no tree tells them apart; the first are {}",
         training.shapes.len(),
         names.join(" and ")
