@@ -61,7 +61,7 @@ impl Output {
         let text = if self.json {
             serde_json::to_string(result).context("could not write the result as JSON")?
         } else {
-            result.to_string()
+            harmless(&result.to_string())
         };
         let line = text.trim_end_matches('\n');
         self.bar.suspend(|| writeln!(io::stdout().lock(), "{line}")).context("could not print")
@@ -78,14 +78,14 @@ impl Output {
     /// Tell what was done; silent with `--quiet`.
     pub(crate) fn note(&self, message: impl fmt::Display) {
         if !self.quiet {
-            self.error_line(&message.to_string());
+            self.error_line(&harmless(&message.to_string()));
         }
     }
 
     /// Tell a detail; only with `--verbose`.
     pub(crate) fn detail(&self, message: impl fmt::Display) {
         if self.verbose {
-            self.error_line(&message.to_string());
+            self.error_line(&harmless(&message.to_string()));
         }
     }
 
@@ -121,6 +121,7 @@ impl Output {
     }
 
     fn labelled(&self, label: &str, colour: &str, message: &str) {
+        let message = harmless(message);
         if self.colour {
             let indent = label.len() - label.trim_start().len();
             let (space, word) = label.split_at(indent);
@@ -136,6 +137,13 @@ impl Output {
             let _ = writeln!(io::stderr().lock(), "{line}");
         });
     }
+}
+
+/// The text without what a terminal would obey: names come from files and devices.
+fn harmless(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    let obeyed = |c: char| c != '\n' && (c.is_control() || turns(c));
+    text.chars().map(|c| if obeyed(c) { '\u{FFFD}' } else { c }).collect()
 }
 
 /// A progress bar, cleared when dropped; without a terminal, a line now and then.
@@ -203,5 +211,19 @@ impl Lines {
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_command_a_terminal() {
+        assert_eq!(
+            harmless("a\x1b[31mb\u{7}\u{202E}c\r\nd"),
+            "a\u{FFFD}[31mb\u{FFFD}\u{FFFD}c\u{FFFD}\nd"
+        );
+        assert_eq!(harmless("Grafikgerät №1 × 2"), "Grafikgerät №1 × 2");
     }
 }

@@ -1,6 +1,6 @@
 //! Which shapes train and which are held out. A shape is wholly on one side, in every class.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use selector_core::GemmShape;
@@ -94,6 +94,10 @@ pub fn read(path: &Path, shapes: &[GemmShape]) -> Result<Vec<Split>, SplitError>
         |line: u64, problem: String| SplitError::Line { path: path.to_owned(), line, problem };
     if names.len() < 5 || names.iter().take(4).ne(["m", "k", "n", "batch"]) {
         return Err(wrong(1, "the columns must be m,k,n,batch and one a split".to_owned()));
+    }
+    let mut seen = BTreeSet::new();
+    if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
+        return Err(wrong(1, format!("column `{twice}` is there twice")));
     }
     let mut sides: BTreeMap<GemmShape, Vec<bool>> = BTreeMap::new();
     for record in csv.records() {

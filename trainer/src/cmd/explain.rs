@@ -51,7 +51,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
             "the model has no tree for class {}; the universal kernel is used",
             args.class
         ));
-        return none.hint(format!("it has trees for: {}", known.join(", ")));
+        return none.hint(match known.is_empty() {
+            true => "it has no tree at all".to_owned(),
+            false => format!("it has trees for: {}", known.join(", ")),
+        });
     };
     match (args.m, args.k, args.n) {
         (Some(m), Some(k), Some(n)) => {
