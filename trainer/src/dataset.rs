@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use kernels::measurement::{Header, HeaderError};
 use selector_core::{GemmShape, ProblemClass};
 
+pub(crate) use parse::line_of;
 pub use table::{Measurement, natural_order};
 
 /// A shape in a problem class.

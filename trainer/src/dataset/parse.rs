@@ -93,16 +93,17 @@ impl Source<'_> {
                 let line = error.position().map_or(0, csv::Position::line);
                 self.wrong(head + line, error.to_string())
             })?;
-            let line = head + record.position().map_or(0, csv::Position::line);
+            let line = || head + line_of(body.as_bytes(), &record);
             let Some(columns) = &columns else {
-                columns = Some(self.columns(&record, line)?);
+                columns = Some(self.columns(&record, line())?);
                 continue;
             };
             if record.get(0).is_some_and(|first| first.starts_with('#')) {
-                return Err(DatasetError::SecondHeader { path: self.path.to_owned(), line });
+                let (path, line) = (self.path.to_owned(), line());
+                return Err(DatasetError::SecondHeader { path, line });
             }
             counts.read += 1;
-            let row = columns.row(&record).map_err(|problem| self.wrong(line, problem))?;
+            let row = columns.row(&record).map_err(|problem| self.wrong(line(), problem))?;
             match row {
                 Ok(measurement) => measurements.push(measurement),
                 Err(reason) => counts.drop_row(reason),
@@ -130,6 +131,16 @@ impl Source<'_> {
             found: names.iter().collect::<Vec<_>>().join(", "),
         })
     }
+}
+
+/// The line of `text` that a record begins in, from 1. The reader counts one too few where lines
+/// end as on Windows: it may stop between `\r` and `\n`.
+pub(crate) fn line_of(text: &[u8], record: &csv::StringRecord) -> u64 {
+    let begin = record.position().map_or(0, |position| position.byte() as usize).min(text.len());
+    let (before, rest) = text.split_at(begin);
+    let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
+    let ends = before.iter().chain(blank).filter(|byte| **byte == b'\n');
+    1 + ends.count() as u64
 }
 
 /// Where the columns stand.
@@ -365,6 +376,15 @@ mod tests {
             let message = refusal(&format!("{PLAIN}8,9,10,1,b,7\n{row}\n"));
             assert!(message.starts_with("`data.csv` line 3: "), "{message}");
             assert!(message.contains(problem), "{message}");
+        }
+    }
+
+    #[test]
+    fn lines_are_counted_as_an_editor_counts_them() {
+        for end in ["\n", "\r\n"] {
+            let names = format!("# device: a\n{PLAIN}").replace('\n', end);
+            let bad = refusal(&format!("{names}8,9,10,1,b,7{end}{end}8,9,10,1,b,x{end}"));
+            assert!(bad.starts_with("`data.csv` line 5: `x`"), "{end:?}: {bad}");
         }
     }
 

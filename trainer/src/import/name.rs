@@ -21,7 +21,7 @@ pub enum Name {
 }
 
 impl Name {
-    /// Read a name as [`Self::fmt`] writes it; what does not have that form is taken as it stands.
+    /// Read a name as its `Display` writes it; what does not have that form is taken as it stands.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let foreign = || {

@@ -7,7 +7,7 @@ use kernels::measurement::{Header, Status};
 use selector_core::{GemmShape, ProblemClass};
 
 use super::{Beta, Format, ImportError, ImportedRow, Name, Part, Source, Told};
-use crate::dataset::{RowCounts, Task};
+use crate::dataset::{RowCounts, Task, line_of};
 
 /// CSV of SYCL-DNN's benchmark.
 pub(super) struct SyclDnn;
@@ -71,15 +71,6 @@ fn rows(source: &Source<'_>, counts: &mut RowCounts) -> Result<Vec<ImportedRow>,
         }
     }
     Ok(rows)
-}
-
-/// The line that a record begins in, from 1. The reader may stop between `\r` and `\n`.
-fn line_of(text: &[u8], record: &csv::StringRecord) -> u64 {
-    let begin = record.position().map_or(0, |position| position.byte() as usize).min(text.len());
-    let (before, rest) = text.split_at(begin);
-    let blank = rest.iter().take_while(|byte| byte.is_ascii_whitespace());
-    let ends = before.iter().chain(blank).filter(|byte| **byte == b'\n');
-    1 + ends.count() as u64
 }
 
 fn refused(path: &Path, error: &csv::Error) -> ImportError {
