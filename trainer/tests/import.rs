@@ -1,4 +1,5 @@
 //! `gemmtree import`: what a user sees, in `import/*.trycmd`, and files broken in every way.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -112,7 +112,7 @@ impl Language for C99 {
             let _ = writeln!(text, "    {shout}_{name} = {},", class.index());
         }
         let _ =
-            write!(text, "    /* How many kernels there are, the universal one (0) included. */\n");
+            writeln!(text, "    /* How many kernels there are, the universal one (0) included. */");
         let _ = write!(text, "    {shout}_KERNELS = {}\n}};\n\n", program.kernels().count());
         if program.answer == Answer::Leaf {
             text += &ACCESSORS.replace("PREFIX", program.prefix);
