@@ -70,10 +70,12 @@ fn best_of_several(
     count: usize,
     seed: u64,
 ) -> Array2<f64> {
+    let candidates = points.select(Axis(0), distinct);
+    let distances = groups::squared_distances(&candidates);
     let mut random = Random::new(seed);
     let mut best: Option<(f64, Array2<f64>)> = None;
     for _ in 0..INITIALISATIONS {
-        let start = points.select(Axis(0), &spread_out(points, distinct, count, &mut random));
+        let start = candidates.select(Axis(0), &spread_out(&distances, count, &mut random));
         let centroids = refine(points, start);
         let inertia = inertia(points, &centroids);
         if best.as_ref().is_none_or(|(least, _)| inertia < *least) {
@@ -85,20 +87,12 @@ fn best_of_several(
 
 /// Rows to start from: each is the best of a few, drawn in proportion to their squared distances
 /// from those before.
-fn spread_out(
-    points: &Array2<f64>,
-    distinct: &[usize],
-    count: usize,
-    random: &mut Random,
-) -> Vec<usize> {
+fn spread_out(between: &Array2<f64>, count: usize, random: &mut Random) -> Vec<usize> {
     let nearer = |distances: &[f64], start: usize| -> Vec<f64> {
-        let start = points.row(distinct[start]);
-        let rows = distinct.iter().map(|row| squared_distance(points.row(*row), start));
-        rows.zip(distances).map(|(new, old)| new.min(*old)).collect()
+        between.row(start).iter().zip(distances).map(|(new, old)| new.min(*old)).collect()
     };
-    let first = random.below(distinct.len());
-    let mut chosen = vec![distinct[first]];
-    let mut distances = nearer(&vec![f64::INFINITY; distinct.len()], first);
+    let mut chosen = vec![random.below(between.nrows())];
+    let mut distances = between.row(chosen[0]).to_vec();
     while chosen.len() < count {
         let mut best = draw(&distances, random);
         let mut with_best = nearer(&distances, best);
@@ -109,7 +103,7 @@ fn spread_out(
                 (best, with_best) = (start, with);
             }
         }
-        chosen.push(distinct[best]);
+        chosen.push(best);
         distances = with_best;
     }
     chosen
