@@ -7,6 +7,7 @@ mod error;
 mod gemmtree;
 mod json;
 mod kernel_tuner;
+mod line;
 mod merge;
 mod name;
 mod sycl_dnn;

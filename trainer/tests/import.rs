@@ -227,6 +227,16 @@ fn the_order_of_fields_does_not_matter() {
 }
 
 #[test]
+fn either_name_that_clblast_has_for_a_device_chooses_it() {
+    let square = fixture("clblast_square.json").replacen("Mali-G71", "ARM G71", 1);
+    for name in ["ARM G71", "Mali-G71"] {
+        let (import, _) = imported(square.as_bytes(), &device(name)).unwrap();
+        assert_eq!(import.header.device, name);
+    }
+    assert!(refusal(&square, &device("G71")).contains("`Mali-G71`"));
+}
+
+#[test]
 fn gzip_is_unpacked() {
     use std::io::Write;
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());

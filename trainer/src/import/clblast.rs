@@ -44,7 +44,11 @@ impl Format for Clblast {
 
 /// A file of one run: all that it says must fit.
 fn of_section(section: Section, source: &Source<'_>, told: &Told) -> Result<Part, ImportError> {
-    let device = told.device(section.device(), source.path)?;
+    // CLBlast has a name of its own for a device; the user may mean either.
+    let device = match told.device.as_deref().map(str::trim) {
+        Some(named) if section.is_of(named) => named.to_owned(),
+        _ => told.device(section.device(), source.path)?,
+    };
     let family = family(&section);
     let common = Common { source, told, family: Some(family.clone()), needs_precision: true };
     if section.kernel_family.is_none() {

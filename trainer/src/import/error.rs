@@ -106,7 +106,7 @@ pub enum ImportError {
         /// Name of the parameter.
         parameter: String,
     },
-    /// The file says neither device nor does the user.
+    /// Neither the file nor the user says the device.
     #[error("`{}` does not say its device; `--device NAME` says it", path.display())]
     NoDevice {
         /// The file.

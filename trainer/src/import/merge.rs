@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use kernels::measurement::{COLUMNS, Header, Row, Status};
-use selector_core::GemmShape;
+use kernels::measurement::{COLUMNS, Header, Status};
 
+use super::line::Line;
 use super::{Beta, ImportError, ImportedRow, Name, Part, Told};
-use crate::dataset::{RowCounts, Task, natural_order};
+use crate::dataset::{RowCounts, Task};
 
 /// A data set made of files.
 #[derive(Clone, Debug)]
@@ -19,18 +19,6 @@ pub struct Import {
     /// What the user should know.
     pub notes: Vec<String>,
     lines: Vec<Line>,
-}
-
-/// A row as it is written.
-#[derive(Clone, Debug, Eq, PartialEq)]
-struct Line {
-    task: Task,
-    name: String,
-    status: Status,
-    samples: Vec<u64>,
-    spread: Option<u64>,
-    /// Whether the samples are written beside their median.
-    sampled: bool,
 }
 
 /// Merge what files hold.
@@ -279,68 +267,9 @@ fn mixed_families(lines: &[Line]) -> Option<String> {
     })
 }
 
-impl Line {
-    /// The row in whole nanoseconds, unless that is no time.
-    fn of(row: ImportedRow, ours: bool, counts: &mut RowCounts) -> Option<Self> {
-        let ImportedRow { task, name, status, times, spread, .. } = row;
-        // A `throttled` row without a time says nothing either.
-        let timed = matches!(status, Status::Ok | Status::Throttled);
-        let samples: Vec<u64> = times.iter().filter_map(|time| whole(*time)).collect();
-        if timed && (samples.is_empty() || samples.len() < times.len()) {
-            counts.drop_row("time below a nanosecond");
-            return None;
-        }
-        // One time of another program is a mean or a minimum: no sample.
-        let sampled = samples.len() > 1 || ours;
-        let spread = spread.filter(|spread| spread.is_finite() && *spread >= 0.0);
-        let spread = spread.map(|spread| spread.round() as u64);
-        Some(Self { task, name: name.to_string(), status, samples, spread, sampled })
-    }
-
-    fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |line: &Self| (line.status, line.samples.clone(), line.spread, line.sampled);
-        (self.task.cmp(&other.task))
-            .then_with(|| natural_order(&self.name, &other.name))
-            .then_with(|| key(self).cmp(&key(other)))
-    }
-
-    fn fields(&self) -> [String; 10] {
-        let Task { class, shape } = self.task;
-        let GemmShape { m, k, n, batch } = shape;
-        let row = Row {
-            shape,
-            class,
-            configuration: String::new(),
-            status: self.status,
-            samples: self.samples.clone(),
-        };
-        let spread = if self.sampled { row.spread().max(self.spread) } else { self.spread };
-        let text = |number: Option<u64>| number.map(|number| number.to_string());
-        let samples = self.samples.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-        [
-            m.to_string(),
-            k.to_string(),
-            n.to_string(),
-            batch.to_string(),
-            class.to_string(),
-            self.name.clone(),
-            self.status.to_string(),
-            text(row.median()).unwrap_or_default(),
-            text(spread.filter(|_| row.median().is_some())).unwrap_or_default(),
-            if self.sampled { samples } else { String::new() },
-        ]
-    }
-}
-
-/// Whole nanoseconds, at least one.
-fn whole(time: f64) -> Option<u64> {
-    let rounded = time.round();
-    (rounded >= 1.0 && rounded < u64::MAX as f64).then_some(rounded as u64)
-}
-
 #[cfg(test)]
 mod tests {
-    use selector_core::ProblemClass;
+    use selector_core::{GemmShape, ProblemClass};
 
     use super::*;
 
