@@ -67,7 +67,7 @@ pub fn by_name(name: &str) -> Option<&'static dyn Format> {
     ALL.iter().copied().find(|format| format.name() == name)
 }
 
-/// A file, unpacked and without a byte order mark.
+/// A file, unpacked.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
     /// The name that errors give.
@@ -131,7 +131,20 @@ pub fn read(
     let bytes = unpacked(file, LARGEST).map_err(failed)?;
     let bytes = bytes
         .ok_or_else(|| ImportError::TooLarge { path: path.to_owned(), mebibytes: LARGEST >> 20 })?;
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    parse(Source { path, bytes: &bytes }, format, told)
+}
+
+/// Read what a file holds, unpacked; without a `format`, its content decides.
+///
+/// # Errors
+/// [`ImportError`] names the file.
+pub fn parse(
+    source: Source<'_>,
+    format: Option<&'static dyn Format>,
+    told: &Told,
+) -> Result<(&'static dyn Format, Part), ImportError> {
+    let Source { path, bytes } = source;
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(ImportError::Empty { path: path.to_owned() });
     }

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use trainer::dataset::Dataset;
-use trainer::import::{self, ImportError, Told};
+use trainer::dataset::{Dataset, Rows};
+use trainer::import::{self, Import, ImportError, Source, Told};
 
 /// The files that the page imports.
 const FILES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/import/import.in");
@@ -24,15 +24,12 @@ fn fixture(name: &str) -> String {
 }
 
 /// Import `text` as a file, then read what was made of it.
-fn imported(text: &[u8], told: &Told) -> Result<(import::Import, Dataset), ImportError> {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
-    fs::write(&path, text).unwrap();
-    let (_, part) = import::read(&path, None, told)?;
+fn imported(text: &[u8], told: &Told) -> Result<(Import, Dataset), ImportError> {
+    let (_, part) = import::parse(Source { path: Path::new("file"), bytes: text }, None, told)?;
     let import = import::merge(vec![(PathBuf::from("file"), part)], told)?;
-    let output = folder.path().join("data.csv");
-    fs::write(&output, import.csv().unwrap()).unwrap();
-    let dataset = Dataset::open(&output).unwrap();
+    let path = Path::new("data.csv");
+    let Rows { header, counts, measurements } = Rows::read(path, &import.csv().unwrap()).unwrap();
+    let dataset = Dataset::from_measurements(path, header, counts, measurements).unwrap();
     Ok((import, dataset))
 }
 
@@ -242,10 +239,12 @@ fn gzip_is_unpacked() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(fixture("cltune.json").as_bytes()).unwrap();
     let packed = packed.finish().unwrap();
-    let (_, data) = imported(&packed, &told()).unwrap();
-    assert_eq!(data.configurations().len(), 2);
-    assert!(matches!(
-        imported(&packed[..packed.len() - 9], &told()),
-        Err(ImportError::Read { .. })
-    ));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cltune.json.gz");
+    fs::write(&path, &packed).unwrap();
+    let (format, part) = import::read(&path, None, &told()).unwrap();
+    assert_eq!((format.name(), part.rows.len()), ("cltune", 2));
+    fs::write(&path, &packed[..packed.len() - 9]).unwrap();
+    let cut = import::read(&path, None, &told());
+    assert!(matches!(cut, Err(ImportError::Read { .. })));
 }
