@@ -31,7 +31,7 @@ fn scores(pruner: &str, learner: &str, kernels: usize) -> Vec<SplitScore> {
         normalisation: Normalisation::Scaled,
         seed: 0,
     };
-    score::score(dataset, splits, &method, &|| ()).unwrap()
+    score::score(dataset, splits, &method, None, &|| ()).unwrap()
 }
 
 fn percent(scores: &[SplitScore], of: impl Fn(&SplitScore) -> f64) -> f64 {

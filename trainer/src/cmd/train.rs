@@ -15,7 +15,7 @@ use trainer::split::{self, Split};
 use trainer::train::{self, Fitted, Method};
 use trainer::{file, learn, prune};
 
-use crate::failure::{Unexpected, hinted};
+use crate::failure::{Hint as _, Unexpected, hinted};
 use crate::output::Output;
 
 /// Choose the kernels worth shipping, grow the tree that picks among them, and score both on
@@ -50,6 +50,10 @@ pub(crate) struct Args {
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// The one tuned configuration that DTTR compares with; without it, the best at the shape
+    /// nearest to 256x256x256, or 1024x1024x1024 for kernels of others
+    #[arg(long, value_name = "CONFIG")]
+    tuned: Option<String>,
     /// Name of the device, for a data set that does not say
     #[arg(long)]
     device: Option<String>,
@@ -96,7 +100,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     for warning in &fitted.warnings {
         out.warn(warning);
     }
-    let scores = scores(&dataset, &splits, &method, out)?;
+    let tuned = args.tuned(&dataset)?;
+    let scores = scores(&dataset, &splits, &method, tuned, out)?;
     let mean = score::mean(&scores, |score| score.share).map(Score::from_share);
     let blob = match export::encode(&dataset, &fitted, &method, mean, &device) {
         Err(error @ ExportError::ForeignConfiguration { .. }) if args.output.is_none() => {
@@ -108,7 +113,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let report = report::Report::of(&dataset, &device, &method, &fitted, &scores, blob.as_deref());
     // Written first: that nobody reads the report must not cost the model.
     let written = match (&args.output, &blob, old) {
-        (Some(path), Some(blob), Some(old)) => write(path, blob, &old, args.force, out),
+        (Some(path), Some(blob), Some(old)) => worth_writing(&scores, &method, args.force, out)
+            .and_then(|()| write(path, blob, &old, args.force, out)),
         _ => {
             out.note("nothing written; `-o model.gtm` writes the model");
             Ok(())
@@ -130,6 +136,17 @@ impl Args {
             normalisation: self.normalise,
             seed: self.seed,
         })
+    }
+
+    /// The column of the tuned configuration that was named.
+    fn tuned(&self, dataset: &Dataset) -> anyhow::Result<Option<usize>> {
+        let Some(name) = &self.tuned else { return Ok(None) };
+        let column = dataset.configurations().iter().position(|one| one == name);
+        let missing = || anyhow!("`{name}` is no configuration of the data set");
+        column
+            .map(Some)
+            .ok_or_else(missing)
+            .hint("its rows have names such as those under `kernels`")
     }
 
     fn splits(&self, dataset: &Dataset, out: &Output) -> anyhow::Result<Vec<Split>> {
@@ -196,10 +213,11 @@ fn scores(
     dataset: &Dataset,
     splits: &[Split],
     method: &Method,
+    tuned: Option<usize>,
     out: &mut Output,
 ) -> anyhow::Result<Vec<SplitScore>> {
     let progress = out.progress(splits.len() as u64, "scoring");
-    let scores = score::score(dataset, splits, method, &|| progress.step());
+    let scores = score::score(dataset, splits, method, tuned, &|| progress.step());
     scores.context("could not train on a split")
 }
 
@@ -213,7 +231,7 @@ fn compare(
     for pruner in prune::ALL {
         for learner in learn::ALL {
             let method = Method { pruner: *pruner, learner: *learner, ..*method };
-            let scores = scores(dataset, splits, &method, out)?;
+            let scores = scores(dataset, splits, &method, None, out)?;
             rows.push(report::Compared::of(&method, &scores));
         }
     }
@@ -228,6 +246,9 @@ fn export_failed(error: ExportError) -> anyhow::Error {
         _ => error.into(),
     }
 }
+
+/// The learner that ships one kernel for all shapes.
+const SINGLE_BEST: &str = "single-best";
 
 /// What stands where the model is to be written.
 enum Old {
@@ -267,6 +288,37 @@ fn check_target(path: &Path, method: &Method, force: bool) -> anyhow::Result<Old
     Err(hinted(anyhow!("`{shown}` {what}; nothing was written"), "`--force` replaces it"))
 }
 
+/// Refuse a tree that picks worse, on held-out shapes, than the one best configuration would.
+fn worth_writing(
+    scores: &[SplitScore],
+    method: &Method,
+    force: bool,
+    out: &Output,
+) -> anyhow::Result<()> {
+    let [share, one_best] =
+        [score::mean(scores, |one| one.share), score::mean(scores, |one| one.one_best)];
+    let (Some(share), Some(one_best)) = (share, one_best) else { return Ok(()) };
+    if share >= one_best || method.learner.name() == SINGLE_BEST {
+        return Ok(());
+    }
+    let loses = format!(
+        "on held-out shapes the tree picks worse than the one best configuration: {} against {}",
+        report::percent(Some(share)),
+        report::percent(Some(one_best))
+    );
+    if force {
+        out.warn(loses);
+        return Ok(());
+    }
+    let refused = anyhow!("{loses}; nothing was written");
+    Err(hinted(
+        refused,
+        format_args!(
+            "measure more shapes; `--learner {SINGLE_BEST}` ships that one, `--force` the tree"
+        ),
+    ))
+}
+
 /// Replace what stands at `path`, never silently, and never by something worse without `force`.
 fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyhow::Result<()> {
     let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
@@ -295,4 +347,45 @@ fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyh
     file::write_atomically(path, blob).with_context(|| format!("could not write `{shown}`"))?;
     out.note(format_args!("wrote {} bytes to `{shown}`", blob.len()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scored(share: f64, one_best: f64) -> SplitScore {
+        SplitScore {
+            split: "seed0".to_owned(),
+            share,
+            ceiling: 1.0,
+            one_best,
+            fifth_percentile: 0.5,
+            worst: 0.4,
+            dtpr: share,
+            dttr: 1.0,
+            unmeasured: 0,
+        }
+    }
+
+    #[test]
+    fn a_tree_that_loses_to_one_kernel_is_not_written_unasked() {
+        let method = |learner: &str| Method {
+            pruner: prune::ALL[0],
+            learner: learn::by_name(learner).unwrap(),
+            kernels: 8,
+            normalisation: Normalisation::default(),
+            seed: 0,
+        };
+        let out = Output::plain();
+        let refused = |scores: &[SplitScore], learner: &str, force| {
+            worth_writing(scores, &method(learner), force, &out).err().map(|error| error.to_string())
+        };
+        let loses = [scored(0.9, 0.95), scored(0.91, 0.9)];
+        let said = refused(&loses, "distilled", false).unwrap();
+        assert!(said.contains("90.50 % against 92.50 %") && said.contains("nothing"), "{said}");
+        assert_eq!(refused(&loses, "distilled", true), None);
+        assert_eq!(refused(&loses, "single-best", false), None);
+        assert_eq!(refused(&[scored(0.9, 0.9)], "distilled", false), None);
+        assert_eq!(refused(&[], "distilled", false), None);
+    }
 }

@@ -22,7 +22,10 @@ pub(super) struct Report {
     suspects: Vec<Suspect>,
     method: MethodNames,
     share_of_optimal: Option<Shares>,
+    fifth_percentile: Option<f64>,
+    worst: Option<f64>,
     dtpr: Option<f64>,
+    dttr: Option<f64>,
     ceiling: Option<f64>,
     one_best: Option<f64>,
     unmeasured_choices: usize,
@@ -101,7 +104,10 @@ impl Report {
             suspects: dataset.suspects.iter().map(Suspect::of).collect(),
             method: MethodNames::of(method),
             share_of_optimal: Shares::of(scores),
+            fifth_percentile: score::mean(scores, |score| score.fifth_percentile),
+            worst: scores.iter().map(|score| score.worst).min_by(f64::total_cmp),
             dtpr: score::mean(scores, |score| score.dtpr),
+            dttr: score::mean(scores, |score| score.dttr),
             ceiling: score::mean(scores, |score| score.ceiling),
             one_best: score::mean(scores, |score| score.one_best),
             unmeasured_choices: scores.iter().map(|score| score.unmeasured).sum(),
@@ -187,15 +193,24 @@ impl Report {
         }
         let cell = |share: Option<f64>| percent(share);
         writeln!(f, "\nshare of optimal on held-out shapes")?;
-        writeln!(f, "{:<10}{:>10}{:>10}{:>10}", "split", "model", "one best", "ceiling")?;
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, cells: [String; 5]| {
+            write!(f, "{name:<10}")?;
+            cells.iter().try_for_each(|cell| write!(f, "{cell:>10}"))?;
+            writeln!(f)
+        };
+        let heads = ["model", "5th pct", "worst", "one best", "ceiling"];
+        row(f, "split", heads.map(str::to_owned))?;
         for score in &self.scores {
-            let shares = [score.share, score.one_best, score.ceiling].map(|one| cell(Some(one)));
-            let [share, one_best, ceiling] = shares;
-            writeln!(f, "{:<10}{share:>10}{one_best:>10}{ceiling:>10}", score.split)?;
+            let SplitScore { share, fifth_percentile, worst, one_best, ceiling, .. } = score;
+            let shares = [share, fifth_percentile, worst, one_best, ceiling];
+            row(f, &score.split, shares.map(|one| cell(Some(*one))))?;
         }
         let mean = self.share_of_optimal.as_ref().map(|shares| shares.mean);
-        let [share, one_best, ceiling] = [mean, self.one_best, self.ceiling].map(cell);
-        writeln!(f, "{:<10}{share:>10}{one_best:>10}{ceiling:>10}", "mean")?;
+        let shares = [mean, self.fifth_percentile, self.worst, self.one_best, self.ceiling];
+        row(f, "mean", shares.map(cell))?;
+        if let (Some(dtpr), Some(dttr)) = (self.dtpr, self.dttr) {
+            writeln!(f, "DTPR {dtpr:.3}, DTTR {dttr:.3}")?;
+        }
         if self.unmeasured_choices > 0 {
             let count = self.unmeasured_choices;
             writeln!(f, "{count} choices were not measured; they count as very slow")?;
