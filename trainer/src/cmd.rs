@@ -10,6 +10,7 @@ mod emit;
 mod explain;
 mod flash;
 mod import;
+mod report;
 mod run;
 mod shapes;
 mod train;
@@ -29,6 +30,7 @@ pub(crate) enum Command {
     Explain(explain::Args),
     Flash(flash::Args),
     Import(import::Args),
+    Report(report::Args),
     Run(run::Args),
     Shapes(shapes::Args),
     Train(train::Args),
@@ -47,6 +49,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Explain(args) => explain::run(args, out),
         Command::Flash(args) => flash::run(args, out),
         Command::Import(args) => import::run(args, out),
+        Command::Report(args) => report::run(args, out),
         Command::Run(args) => run::run(args, out),
         Command::Shapes(args) => shapes::run(args, out),
         Command::Train(args) => train::run(args, out),
