@@ -110,8 +110,8 @@ fn encoded(classes: &[ProblemClass], space: Option<u64>) -> Vec<u8> {
     let leaf = |id| Leaf::new(&[KernelId(id)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
     let tree = Tree::Split {
         feature: selector_core::Feature::M,
-        // m ≤ 16
-        threshold: 32,
+        // m < 16
+        threshold: 31,
         left: Box::new(Tree::Leaf(leaf(1))),
         right: Box::new(Tree::Leaf(leaf(2))),
     };
