@@ -49,7 +49,7 @@ check:
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
 
 test:
-	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz
+	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz --browser
 	$(MAKE) check
 	$(MAKE) aarch64
 	$(CARGO) test --workspace
