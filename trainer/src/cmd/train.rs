@@ -378,7 +378,9 @@ mod tests {
         };
         let out = Output::plain();
         let refused = |scores: &[SplitScore], learner: &str, force| {
-            worth_writing(scores, &method(learner), force, &out).err().map(|error| error.to_string())
+            worth_writing(scores, &method(learner), force, &out)
+                .err()
+                .map(|error| error.to_string())
         };
         let loses = [scored(0.9, 0.95), scored(0.91, 0.9)];
         let said = refused(&loses, "distilled", false).unwrap();
