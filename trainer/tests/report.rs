@@ -82,10 +82,12 @@ fn the_page_of_real_data_is_whole_and_says_what_is_known() {
     assert_eq!((numbers.tasks.len(), numbers.unmeasured, numbers.without_tree), (245, 0, 0));
     assert_eq!(numbers.histogram.iter().map(|bin| bin.count).sum::<usize>(), 245);
     assert_eq!(numbers.kernels.iter().map(|kernel| kernel.runs).sum::<usize>(), 245);
-    let [one, here, held_out, ceiling, best] = &numbers.comparison[..] else { panic!() };
+    let [one, here, held_out, ceiling, peers, best] = &numbers.comparison[..] else { panic!() };
     assert!(one.share < held_out.share && here.share <= ceiling.share);
     assert!(here.share > 0.93 && (held_out.share - 0.9).abs() < 1e-9);
     assert!((ceiling.share - 0.9727).abs() < 0.001 && (best.share - 1.0).abs() < 1e-12);
+
+    assert!(one.share < peers.share && peers.share < ceiling.share);
 
     let html = report.html();
     let elements = check(&html);
@@ -105,6 +107,41 @@ fn the_page_of_real_data_is_whole_and_says_what_is_known() {
     for kernel in &numbers.kernels[1..] {
         assert!(html.contains(&format!("<code>{}</code>", kernel.name)));
     }
+}
+
+#[test]
+fn every_loss_has_reasons_that_its_times_bear_out() {
+    let dataset = Dataset::open(&h200()).unwrap();
+    let blob = trained(&dataset, 8, "some device");
+    let model = Model::parse(&blob).unwrap();
+    let report = Report::of(("model.gtm", &model), ("data.csv", &dataset)).unwrap();
+    let mut kinds = [0; 4];
+    for task in &report.numbers().tasks {
+        let (taken, list_best) = (task.time_ns.unwrap(), task.list_best_ns.unwrap());
+        assert_eq!(task.reasons.is_empty(), taken == task.best_ns, "{}", task.shape);
+        for reason in &task.reasons {
+            let leaf = model.select(task.class, task.shape);
+            let (kind, holds) = match reason {
+                Reason::NotInList { better_ns, .. } => {
+                    (0, *better_ns == task.best_ns && *better_ns < list_best)
+                }
+                Reason::NarrowSplit { margin_octaves, other, other_ns, .. } => {
+                    let near = (0.125..=1.0).contains(margin_octaves);
+                    (1, near && *other_ns < taken && *other != task.chosen)
+                }
+                Reason::FewSamples { samples } => {
+                    (2, *samples <= 3 && *samples == leaf.samples.at_least())
+                }
+                Reason::LeafIsMixed { samples, better_ns, .. } => {
+                    (3, *samples > 3 && *better_ns == list_best && list_best < taken)
+                }
+                other => panic!("{other:?}"),
+            };
+            assert!(holds, "{}: {reason:?}", task.shape);
+            kinds[kind] += 1;
+        }
+    }
+    assert!(kinds.iter().all(|count| *count > 0), "{kinds:?}");
 }
 
 #[test]

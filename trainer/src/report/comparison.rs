@@ -4,9 +4,11 @@ use selector_core::{Model, Score};
 use serde::Serialize;
 
 use super::numbers::{Numbers, TaskNumbers};
-use super::text::{Text, percent};
+use super::text::{Text, counted, percent};
 use crate::dataset::Dataset;
+use crate::normalise::Normalisation;
 use crate::performance::{Performance, first_least};
+use crate::prune::{self, Request};
 
 /// A way to choose a kernel for every task.
 #[derive(Clone, Debug, Serialize)]
@@ -50,8 +52,20 @@ pub(super) fn of(
         share(performance, &list),
         false,
     ));
+    if let Some((kernels, peers)) = peers_list(performance, model.kernels().len().max(1)) {
+        let kernels = counted(kernels, "kernel");
+        let way = format!("the best of {kernels} that PCA + k-means picks from these data, always");
+        bars.push(bar(way, peers, false));
+    }
     bars.push(bar("the best measured configuration, always".to_owned(), 1.0, false));
     bars
+}
+
+/// How many kernels the first paper's way picks, `count` at most, and what they could do at best.
+fn peers_list(performance: &Performance, count: usize) -> Option<(usize, f64)> {
+    let request = Request { count, normalisation: Normalisation::default(), seed: 0 };
+    let pruned = prune::by_name("pca-k-means")?.prune(performance, &request);
+    Some((pruned.kernels.len(), share(performance, &pruned.kernels)))
 }
 
 /// Share of optimal of the best of `columns` on every task.
@@ -82,6 +96,6 @@ pub(super) fn html(numbers: &Numbers) -> String {
          kernel, geometric mean over {}. 100 % is the best that was measured on each.</caption>\n\
          <thead class=\"unseen\"><tr><th scope=\"col\">choice</th><th scope=\"col\">share of optimal</th>\
          </tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n",
-        super::text::counted(numbers.tasks.len(), "shape")
+        counted(numbers.tasks.len(), "shape")
     )
 }

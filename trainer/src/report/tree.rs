@@ -80,7 +80,7 @@ pub(super) fn figure(
         .map(|(place, row)| draw(numbers, &rows, place, row, step))
         .collect();
     let more = match folded {
-        true => " Dotted boxes stand for subtrees that few shapes reach; the outline has them all.",
+        true => " A dotted box is a subtree and the kernels in it; the outline has it in full.",
         false => "",
     };
     let leaves = leaves(model, root).len();
@@ -141,7 +141,7 @@ fn node(numbers: &Numbers, row: &Row, x: usize, y: usize) -> String {
             )
         }
         What::Folded(leaves, kernels) => {
-            let room = (WIDTH - x - 120) / 26;
+            let room = (WIDTH - x - 140) / 26;
             let chips: String = kernels
                 .iter()
                 .take(room)
@@ -151,11 +151,12 @@ fn node(numbers: &Numbers, row: &Row, x: usize, y: usize) -> String {
             let more = if kernels.len() > room { "…" } else { "" };
             format!(
                 "<g><title>subtree with {leaves} leaves</title><rect class=\"folded\" x=\"{x}\" y=\"{}\" \
-                 width=\"{}\" height=\"22\" rx=\"5\"/>{chips}<text class=\"note\" x=\"{}\" y=\"{base}\">\
-                 {more} {leaves} leaves · {shapes}</text></g>\n",
-                y - 11,
+                 width=\"{}\" height=\"20\" rx=\"5\"/>{chips}<text class=\"note\" x=\"{}\" y=\"{base}\">\
+                 {more} {leaves} leaves · {}</text></g>\n",
+                y - 10,
                 WIDTH - 1 - x,
-                WIDTH - 4
+                WIDTH - 4,
+                counted(shapes, "shape")
             )
         }
     }
