@@ -42,7 +42,7 @@ pub(super) fn of(
     ];
     if let Some(score) = model.score().map(Score::share) {
         bars.push(bar(
-            "this model's method on shapes held out from training".to_owned(),
+            "this model's method on shapes held out from its training data".to_owned(),
             score,
             true,
         ));

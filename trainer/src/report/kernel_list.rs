@@ -22,7 +22,7 @@ pub(super) fn html(numbers: &Numbers) -> String {
          class=\"number\">alone <small>share of optimal</small></th></tr></thead>\n<tbody>\n{rows}\
          </tbody>\n</table>\n<p class=\"small\">“Runs” counts the shapes that the model chooses it for, \
          “fastest” those on which it is the fastest of this list; “alone” is its share of optimal if it ran for \
-         all.</p>\n{universal}",
+         all (–: not measured).</p>\n{universal}",
         numbers.configurations
     )
 }
@@ -34,7 +34,7 @@ fn is_shown(kernel: &KernelNumbers) -> bool {
 
 fn row(kernel: &KernelNumbers) -> String {
     let KernelNumbers { id, name, runs, fastest, alone, .. } = kernel;
-    let alone = alone.map_or_else(|| "not measured".to_owned(), percent);
+    let alone = alone.map_or_else(|| "–".to_owned(), percent);
     format!(
         "<tr><th scope=\"row\"><span class=\"named\">{}<code>{}</code></span></th><td class=\"number\">{runs}</td><td \
          class=\"number\">{fastest}</td><td class=\"number\">{alone}</td></tr>\n",

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use selector_core::{GemmShape, Model, ProblemClass};
 
 use super::numbers::{Numbers, TaskNumbers};
-use super::text::{counted, slowdown};
+use super::text::{counted, times_best};
 use grid::Grid;
 
 /// Most panels for a class.
@@ -156,10 +156,9 @@ fn dot(task: &TaskNumbers, rows: Range, columns: Range) -> String {
     let full = if task.slowdown.is_none_or(|one| one > LOSES) { " full" } else { "" };
     let runs = task.runs.unwrap_or(task.chosen);
     format!(
-        "<circle class=\"dot{full}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"><title>{}: kernel {runs}, {} the \
-         best time</title></circle>",
+        "<circle class=\"dot{full}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.2\"><title>{}: kernel {runs}, {}</title></circle>",
         task.shape,
-        slowdown(task.slowdown)
+        times_best(task.slowdown)
     )
 }
 

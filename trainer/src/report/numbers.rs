@@ -226,8 +226,8 @@ impl std::fmt::Display for Numbers {
         writeln!(f, "{}", self.training.sentence())?;
         for task in self.worst.iter().take(3).map(|place| &self.tasks[*place]) {
             let reason = task.reasons.first().map(ToString::to_string).unwrap_or_default();
-            let lost = text::slowdown(task.slowdown);
-            writeln!(f, "  {} {} takes {lost} the best time: {reason}", task.class, task.shape)?;
+            let lost = text::times_best(task.slowdown);
+            writeln!(f, "  {} {}: {lost}; {reason}", task.class, task.shape)?;
         }
         Ok(())
     }

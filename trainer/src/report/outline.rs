@@ -63,7 +63,7 @@ fn known(leaf: Leaf, shapes: usize) -> String {
     let next: Vec<_> = leaf.kernels().skip(1).map(|id| id.0.to_string()).collect();
     let trained = counted(samples as usize, "shape");
     format!(
-        "{} here, trained on {trained}{more}; expected {}, worst {worst} the best time; then kernel {}",
+        "{} here, trained on {trained}{more}; time over the best: {} expected, {worst} at worst; then kernel {}",
         counted(shapes, "shape"),
         expected(leaf),
         next.join(", ")

@@ -4,6 +4,7 @@ use selector_core::{Model, ProblemClass};
 
 use super::numbers::{Numbers, Source};
 use super::text::{Text, counted, percent};
+use super::training::Training;
 use super::tree::Reached;
 use super::{MADE_BY, comparison, histogram, kernel_list, map, outline, palette, tree, worst};
 
@@ -26,7 +27,9 @@ pub(super) fn html(model: &Model<'_>, numbers: &Numbers) -> String {
 
 fn header(numbers: &Numbers) -> String {
     let lead = numbers.comparison.iter().find(|one| one.this_model).map(|one| percent(one.share));
+    // Elsewhere the model's own score says nothing.
     let held_out = numbers.comparison.iter().filter(|one| one.this_model).nth(1);
+    let held_out = held_out.filter(|_| numbers.training != Training::OtherDevice);
     let held_out = held_out.map_or_else(String::new, |one| {
         format!(", and {} on shapes held out from training", percent(one.share))
     });

@@ -41,7 +41,12 @@ pub(super) fn percent(share: f64) -> String {
 
 /// Time over the best one.
 pub(super) fn slowdown(slowdown: Option<f64>) -> String {
-    slowdown.map_or_else(|| "?".to_owned(), |one| format!("{one:.2}×"))
+    slowdown.map_or_else(|| "unknown".to_owned(), |one| format!("{one:.2}×"))
+}
+
+/// The same as part of a sentence, for a task.
+pub(super) fn times_best(slowdown: Option<f64>) -> String {
+    slowdown.map_or_else(|| "not measured".to_owned(), |one| format!("{one:.2}× the best time"))
 }
 
 /// A time with a fitting unit, to three digits.

@@ -129,7 +129,7 @@ fn node(numbers: &Numbers, row: &Row, x: usize, y: usize) -> String {
             let lost = expected(*leaf);
             let room = (WIDTH - x - 36).saturating_sub(76) / 7;
             format!(
-                "<g><title>{}; {}, {lost} the best time expected</title>{}<text class=\"name\" x=\"{}\" \
+                "<g><title>{}; {}; expected time over the best: {lost}</title>{}<text class=\"name\" x=\"{}\" \
                  y=\"{base}\">{}</text><text class=\"note\" x=\"{}\" y=\"{base}\">{shapes} · {lost}</text>\
                  </g>\n",
                 Text(name),

@@ -2,7 +2,7 @@
 
 use super::numbers::{Numbers, TaskNumbers};
 use super::palette::chip;
-use super::text::{Text, slowdown, time};
+use super::text::{Text, time, times_best};
 
 /// The section of the page.
 pub(super) fn html(numbers: &Numbers) -> String {
@@ -30,10 +30,10 @@ fn item(numbers: &Numbers, task: &TaskNumbers, with_class: bool) -> String {
     let reasons: String =
         task.reasons.iter().map(|reason| format!("<li>{}</li>", Text(reason))).collect();
     format!(
-        "<li><h3>{class}{} <span class=\"lost\">{} the best time</span></h3>\n<p>{times}; the best, \
+        "<li><h3>{class}{} <span class=\"lost\">{}</span></h3>\n<p>{times}; the best, \
          <code>{}</code>, {}.</p>\n<ul>{reasons}</ul></li>\n",
         task.shape,
-        slowdown(task.slowdown),
+        times_best(task.slowdown),
         Text(&task.best),
         time(task.best_ns)
     )
