@@ -2,6 +2,7 @@
 //! checks that every accepted model must pass.
 
 mod check;
+#[path = "../../tests/common/plain.rs"]
 mod plain;
 mod question;
 mod sealing;

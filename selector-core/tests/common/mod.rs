@@ -3,12 +3,18 @@
 #![allow(dead_code, reason = "each test program uses its own part")]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test may panic")]
 
+#[allow(clippy::expect_used, unreachable_pub, reason = "the fuzz targets share it")]
+mod plain;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use selector_core::{
     Feature, GemmShape, KernelId, Leaf, Loss, MAX_FEATURES, ModelSource, PackedConfig,
     ProblemClass, Samples, Score, Tree, TreeSource,
 };
+
+#[allow(unused_imports, reason = "each test program uses its own part")]
+pub(crate) use plain::{plain_select, plain_value};
 
 /// A leaf that ranks `kernels`.
 pub(crate) fn leaf(kernels: &[u8]) -> Tree {
@@ -60,46 +66,6 @@ pub(crate) fn sample() -> ModelSource<'static> {
     let class = ProblemClass::from_index(6).unwrap();
     source.classes.push(TreeSource { class, measured_as: ProblemClass::F32_NN, tree: 0 });
     source
-}
-
-/// The key of a dimension as FORMAT.md §5 defines it.
-pub(crate) fn plain_key(dimension: u32) -> i64 {
-    let one = i64::from(dimension.max(1));
-    let octave = one.ilog2();
-    i64::from(octave) * 8 + ((one * 8) >> octave) - 8
-}
-
-/// `Feature::of` as the table of FORMAT.md §5 has it.
-pub(crate) fn plain_value(feature: Feature, shape: GemmShape) -> u16 {
-    let [m, k, n, batch] = [shape.m, shape.k, shape.n, shape.batch].map(plain_key);
-    let value = match feature {
-        Feature::M => m,
-        Feature::K => k,
-        Feature::N => n,
-        Feature::Batch => batch,
-        Feature::Mn => m + n,
-        Feature::Mk => m + k,
-        Feature::Kn => k + n,
-        Feature::Mnk => m + n + k,
-        Feature::Bmn => m + n + batch,
-        Feature::Bmnk => m + n + k + batch,
-        Feature::MPerN => 256 + m - n,
-        Feature::MPerK => 256 + m - k,
-        Feature::KPerN => 256 + k - n,
-        Feature::MnPerK => 256 + m + n - k,
-    };
-    u16::try_from(value).unwrap()
-}
-
-/// `Model::select` as the words say it.
-pub(crate) fn plain_select(tree: &Tree, shape: GemmShape) -> Leaf {
-    match tree {
-        Tree::Leaf(leaf) => *leaf,
-        Tree::Split { feature, threshold, left, right } => {
-            let left_way = plain_value(*feature, shape) <= *threshold;
-            plain_select(if left_way { left } else { right }, shape)
-        }
-    }
 }
 
 /// Dimensions of every size, the edges often.

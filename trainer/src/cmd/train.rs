@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// How the tree is grown, if not as the method says
     #[arg(long, value_parser = PossibleValuesParser::new(learn::ALL.iter().map(|one| one.name())))]
     learner: Option<String>,
-    /// How performance is weighed, for k-means
+    /// How performance is weighed, for the pruners that group shapes
     #[arg(long, value_enum, default_value_t)]
     normalise: Normalisation,
     /// Splits to score on: columns m,k,n,batch and one a split, `train` or `test`; without it, five

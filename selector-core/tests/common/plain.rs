@@ -1,4 +1,5 @@
-//! What FORMAT.md says of features and trees, by a way of its own.
+//! What FORMAT.md says of features and trees, by a way of its own; the tests and the fuzz targets
+//! share it.
 
 use selector_core::{Feature, GemmShape, Leaf, Model, Node, Tree};
 
