@@ -237,6 +237,7 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
             configuration: plan.configuration.to_string(),
             status,
             samples: Vec::new(),
+            binary_bytes: None,
         })
     }
 
@@ -351,6 +352,7 @@ mod tests {
                 configuration: row.configuration.to_string(),
                 status: Status::Ok,
                 samples,
+                binary_bytes: Some(4096),
             })
         }
     }

@@ -22,10 +22,16 @@ const PROOF: GemmShape = GemmShape::new(37, 29, 41, 2);
 /// Times configurations on a device.
 pub struct Measurer<D: Device> {
     device: D,
-    programs: BTreeMap<String, D::Kernel>,
+    programs: BTreeMap<String, Built<D::Kernel>>,
     proven: BTreeSet<(String, ProblemClass)>,
     /// Buffers of the shape measured last, and its best time so far.
     current: Option<Current<D::Buffer>>,
+}
+
+/// A program's kernel and, once it has run, what its binary takes.
+struct Built<K> {
+    kernel: K,
+    binary_bytes: Option<u64>,
 }
 
 struct Current<B> {
@@ -65,8 +71,8 @@ impl<D: Device> Measurer<D> {
         mut phase: impl FnMut(Phase),
         mut note: impl FnMut(String),
     ) -> Row {
-        let mut samples = Vec::new();
-        let status = match self.sample(row, &mut phase, &mut samples) {
+        let (mut samples, mut binary_bytes) = (Vec::new(), None);
+        let status = match self.sample(row, &mut phase, &mut samples, &mut binary_bytes) {
             Ok(status) => status,
             Err(error) => {
                 note(format!("{} on {}: {error}", row.configuration, row.shape));
@@ -78,6 +84,7 @@ impl<D: Device> Measurer<D> {
         };
         if status != Status::Ok {
             samples.clear();
+            binary_bytes = None;
         }
         Row {
             shape: row.shape,
@@ -85,6 +92,7 @@ impl<D: Device> Measurer<D> {
             configuration: row.configuration.to_string(),
             status,
             samples,
+            binary_bytes,
         }
     }
 
@@ -93,6 +101,7 @@ impl<D: Device> Measurer<D> {
         row: &PlanRow,
         phase: &mut impl FnMut(Phase),
         samples: &mut Vec<u64>,
+        binary_bytes: &mut Option<u64>,
     ) -> Result<Status, DeviceError> {
         let PlanRow { shape, class, configuration, repetitions } = row;
         if configuration.fits(&self.device.info().limits).is_err() {
@@ -105,12 +114,13 @@ impl<D: Device> Measurer<D> {
                 self.programs.pop_first();
             }
             let kernel = self.device.build(&program)?;
-            self.programs.insert(program.name.clone(), kernel);
+            self.programs.insert(program.name.clone(), Built { kernel, binary_bytes: None });
         }
         phase(Phase::Launch);
-        let Some(kernel) = self.programs.get_mut(&program.name) else {
+        let Some(built) = self.programs.get_mut(&program.name) else {
             return Ok(Status::BuildFailed);
         };
+        let kernel = &mut built.kernel;
         if configuration.work_group() > self.device.work_group_limit(kernel)? {
             return Ok(Status::LaunchFailed);
         }
@@ -122,6 +132,11 @@ impl<D: Device> Measurer<D> {
             }
             self.proven.insert(key);
         }
+        if built.binary_bytes.is_none() {
+            // A driver that gives no binary still has times.
+            built.binary_bytes = self.device.binary(kernel).ok().map(|binary| binary.len() as u64);
+        }
+        *binary_bytes = built.binary_bytes;
         let is_current =
             self.current.as_ref().is_some_and(|one| (one.shape, one.class) == (*shape, *class));
         if !is_current {
@@ -289,6 +304,17 @@ mod tests {
             measure(&mut measurer, &format!("tile:2x2x2@{work_group}"));
         }
         assert_eq!(measurer.device().built.get(), 1);
+    }
+
+    #[test]
+    fn configurations_that_share_a_program_have_the_size_of_its_binary() {
+        let mut measurer = Measurer::new(Mock::default());
+        let mut bytes = |configuration: &str| measure(&mut measurer, configuration).binary_bytes;
+        let one = bytes("tile:2x2x2@8x8");
+        assert!(one.is_some_and(|bytes| bytes > 0));
+        assert_eq!(bytes("tile:2x2x2@16x16"), one);
+        // The mock's binary is the program's name.
+        assert!(bytes("universal").is_some() && bytes("universal") < one);
     }
 
     #[test]

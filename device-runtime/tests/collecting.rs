@@ -12,7 +12,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::{Ended, device, program};
-use kernels::measurement::{COLUMNS, Header, Row, Status};
+use kernels::measurement::{COLUMNS, COLUMNS_WITHOUT_BYTES, Header, Row, Status};
 use kernels::plan::{self, PlanRow};
 use rustix::process::{Pid, Signal, kill_process};
 use selector_core::{GemmShape, ProblemClass};
@@ -159,7 +159,12 @@ fn a_plan_becomes_a_data_set_that_a_cut_does_not_harm() {
         assert_eq!(row.configuration, plan.configuration.to_string());
         assert!(matches!(row.samples.len(), 1 | 3), "{row:?}");
         assert!(row.samples.iter().all(|sample| *sample > 0));
+        assert!(row.binary_bytes.is_some_and(|bytes| bytes > 0), "{row:?}");
     }
+    // The first two share a program, and so does the last.
+    let bytes: Vec<_> = collecting.rows().iter().map(|row| row.binary_bytes).collect();
+    assert_eq!((bytes[0], bytes[0]), (bytes[1], bytes[3]));
+    assert_ne!(bytes[0], bytes[2]);
     assert_eq!(statuses(&collecting.rows()), [Status::Ok; 4]);
     assert!(!collecting.marker().exists());
 
@@ -183,6 +188,18 @@ fn a_plan_becomes_a_data_set_that_a_cut_does_not_harm() {
         assert_eq!((&done["rows"], &done["reused"]), (&4.into(), &kept.into()), "cut at {cut}");
         assert_eq!(collecting.rows().len(), 4, "cut at {cut}");
     }
+
+    // What was begun without sizes of binaries goes on without.
+    let rows = collecting.rows();
+    let (first, rest) = rows.split_first().unwrap();
+    let old = format!("{head}{COLUMNS_WITHOUT_BYTES}\n{}", first.line_without_bytes());
+    fs::write(&collecting.output, &old).unwrap();
+    assert_eq!(collecting.run(&[]).ok().done()["reused"], 1);
+    let text_after = collecting.text();
+    assert!(text_after.starts_with(&old), "{text_after}");
+    let later = text_after[old.len()..].lines().map(|line| Row::parse(line).unwrap());
+    assert!(later.clone().all(|row| row.binary_bytes.is_none()), "{text_after}");
+    assert!(later.count() >= rest.len(), "{text_after}");
 
     // Another device's file is left as it is.
     let other = text.replace(&header.device, "another device");

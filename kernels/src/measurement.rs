@@ -9,7 +9,12 @@ use std::str::FromStr;
 use selector_core::{GemmShape, ProblemClass};
 
 /// The columns of a data set that a board writes, in order.
-pub const COLUMNS: &str = "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns";
+pub const COLUMNS: &str =
+    "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns,binary_bytes";
+
+/// The columns of a data set of before boards told the size of binaries.
+pub const COLUMNS_WITHOUT_BYTES: &str =
+    "m,k,n,batch,class,configuration,status,median_ns,spread_ns,samples_ns";
 
 /// How a measurement ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -81,6 +86,9 @@ pub struct Row {
     pub status: Status,
     /// Device times in nanoseconds, in the order they were taken; empty unless it ran.
     pub samples: Vec<u64>,
+    /// Bytes of the binary of the configuration's program, taken after its kernel had run; `None`
+    /// where unknown. Configurations that share a program share its binary.
+    pub binary_bytes: Option<u64>,
 }
 
 /// Why a line is not a row.
@@ -109,9 +117,16 @@ pub enum RowError {
 }
 
 impl Row {
-    /// The row as a line of a data set, newline included.
+    /// The row as a line of a data set with [`COLUMNS`], newline included.
     #[must_use]
     pub fn line(&self) -> String {
+        let bytes = self.binary_bytes.map(|bytes| bytes.to_string()).unwrap_or_default();
+        format!("{},{bytes}\n", self.line_without_bytes().trim_end())
+    }
+
+    /// The row as a line of a data set with [`COLUMNS_WITHOUT_BYTES`], newline included.
+    #[must_use]
+    pub fn line_without_bytes(&self) -> String {
         let GemmShape { m, k, n, batch } = self.shape;
         let (class, configuration, status) = (self.class, &self.configuration, self.status);
         let samples: Vec<String> = self.samples.iter().map(u64::to_string).collect();
@@ -125,15 +140,23 @@ impl Row {
         )
     }
 
-    /// Read a line as [`Self::line`] writes it, without its newline.
+    /// Read a line as [`Self::line`] or [`Self::line_without_bytes`] writes it, without its
+    /// newline.
     ///
     /// # Errors
     /// [`RowError`] names the column and the value.
     pub fn parse(line: &str) -> Result<Self, RowError> {
         let fields: Vec<&str> = line.split(',').map(str::trim).collect();
         let expected = COLUMNS.split(',').count();
-        let &[m, k, n, batch, class, configuration, status, _, _, samples] = &fields[..] else {
+        let &[m, k, n, batch, class, configuration, status, _, _, samples, ref bytes @ ..] =
+            &fields[..]
+        else {
             return Err(RowError::Columns { found: fields.len(), expected });
+        };
+        let binary_bytes = match *bytes {
+            [] | [""] => None,
+            [bytes] => Some(value("binary_bytes", bytes)?),
+            _ => return Err(RowError::Columns { found: fields.len(), expected }),
         };
         let shape = GemmShape {
             m: value("m", m)?,
@@ -148,6 +171,7 @@ impl Row {
             configuration: configuration.to_owned(),
             status: status.parse()?,
             samples: samples.collect::<Result<_, _>>()?,
+            binary_bytes,
         };
         let timed = matches!(row.status, Status::Ok | Status::Throttled);
         if timed && (row.samples.is_empty() || row.samples.contains(&0)) {
@@ -273,6 +297,7 @@ mod tests {
             configuration: "tile:4x8x4@16x16".to_owned(),
             status: Status::Ok,
             samples: samples.to_vec(),
+            binary_bytes: None,
         }
     }
 
@@ -285,10 +310,27 @@ mod tests {
     }
 
     #[test]
+    fn the_size_of_a_binary_is_kept_and_a_row_without_one_is_read() {
+        let row = Row { binary_bytes: Some(31_337), ..row(&[5]) };
+        assert!(row.line().ends_with(",5,31337\n"));
+        assert_eq!(Row::parse(row.line().trim_end()), Ok(row.clone()));
+        let line = row.line_without_bytes();
+        assert_eq!(line.matches(',').count(), COLUMNS_WITHOUT_BYTES.matches(',').count());
+        assert_eq!(Row::parse(line.trim_end()), Ok(Row { binary_bytes: None, ..row.clone() }));
+        let damaged = row.line().replace("31337", "31337B");
+        let column = "binary_bytes";
+        let expected = Err(RowError::Value { column, value: "31337B".to_owned() });
+        assert_eq!(Row::parse(damaged.trim_end()), expected);
+        let long = format!("{},1", row.line().trim_end());
+        assert_eq!(Row::parse(&long), Err(RowError::Columns { found: 12, expected: 11 }));
+    }
+
+    #[test]
     fn cut_and_damaged_rows_are_refused() {
-        let line = row(&[1000, 1010]).line();
+        let line = row(&[1000, 1010]).line_without_bytes();
         let cut = line.rfind(',').unwrap();
         assert!(matches!(Row::parse(&line[..cut]), Err(RowError::Columns { found: 9, .. })));
+        let line = row(&[1000, 1010]).line();
         for bad in ["NaN", "inf", "-5", "1,5", "0"] {
             let text = line.trim_end().replace("1000 1010", bad);
             assert!(Row::parse(&text).is_err(), "{bad}");

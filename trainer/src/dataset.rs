@@ -40,7 +40,11 @@ pub struct Dataset {
     times: Vec<f64>,
     /// Median absolute deviation of the samples behind each time; 0 where there is only one.
     spreads: Vec<f64>,
+    binaries: Binaries,
 }
+
+/// Bytes of the binary of a configuration's program for a class.
+type Binaries = BTreeMap<(String, ProblemClass), u64>;
 
 /// The rows of a data set as they stand in its file, failures included.
 #[derive(Clone, Debug)]
@@ -201,6 +205,13 @@ impl Dataset {
     #[must_use]
     pub fn spread(&self, task: usize, configuration: usize) -> f64 {
         self.spreads[task * self.configurations.len() + configuration]
+    }
+
+    /// Bytes of the binary of a configuration's program for a class: the largest that a row says,
+    /// `None` where none does. The universal kernel may have one too.
+    #[must_use]
+    pub fn binary_bytes(&self, configuration: &str, class: ProblemClass) -> Option<u64> {
+        self.binaries.get(&(configuration.to_owned(), class)).copied()
     }
 
     /// The classes measured, sorted.

@@ -104,6 +104,8 @@ pub struct ImportedRow {
     pub spread: Option<f64>,
     /// What was added to the product.
     pub beta: Beta,
+    /// Bytes of the binary of the configuration's program, where known.
+    pub binary_bytes: Option<u64>,
 }
 
 /// Whether C was read: a time with is not comparable to one without.

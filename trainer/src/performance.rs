@@ -127,6 +127,7 @@ mod tests {
             status: Status::Ok,
             times: times.to_vec(),
             spread: None,
+            binary_bytes: None,
         };
         let rows = rows.iter().map(row).collect();
         let counts = RowCounts::default();

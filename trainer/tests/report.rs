@@ -41,6 +41,7 @@ fn measured(shape: GemmShape, configuration: &str, time: f64) -> Measurement {
         status: Status::Ok,
         times: vec![time],
         spread: None,
+        binary_bytes: None,
     }
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use kernels::measurement::{COLUMNS, Header, Row, Status};
+use kernels::measurement::{COLUMNS, COLUMNS_WITHOUT_BYTES, Header, Row, RowError, Status};
 use kernels::plan::PlanRow;
 use selector_core::{GemmShape, ProblemClass};
 
@@ -27,6 +27,8 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     done: BTreeSet<Key>,
+    /// Whether rows say the size of binaries: a file that was begun without goes on without.
+    has_bytes: bool,
     marker: PathBuf,
     /// The row that was being measured when the last run ended, and how often it was begun.
     begun: Option<(String, u32)>,
@@ -79,8 +81,8 @@ impl Journal {
             let (attempts, key) = text.trim_end().split_once(' ')?;
             Some((key.to_owned(), attempts.parse().ok()?))
         });
-        let done = done.unwrap_or_default();
-        Ok(Self { path: path.to_owned(), file, done, marker, begun })
+        let (done, has_bytes) = done.unwrap_or_else(|| (BTreeSet::new(), true));
+        Ok(Self { path: path.to_owned(), file, done, has_bytes, marker, begun })
     }
 
     /// Whether the row needs no measuring.
@@ -123,15 +125,21 @@ impl Journal {
     /// The file cannot be written.
     pub fn append(&mut self, row: &Row) -> Result<(), CollectError> {
         let io = |source| CollectError::Io { path: self.path.clone(), source };
-        self.file.write_all(row.line().as_bytes()).map_err(io)?;
+        let line = if self.has_bytes { row.line() } else { row.line_without_bytes() };
+        self.file.write_all(line.as_bytes()).map_err(io)?;
         self.file.sync_data().map_err(io)?;
         self.done.insert((row.shape, row.class, row.configuration.clone()));
         Ok(())
     }
 }
 
-/// The rows that need no measuring; `None` if the file has not even its columns.
-fn read(path: &Path, text: &str, header: &Header) -> Result<Option<BTreeSet<Key>>, CollectError> {
+/// The rows that need no measuring, and whether rows say the size of binaries; `None` if the file
+/// has not even its columns.
+fn read(
+    path: &Path,
+    text: &str,
+    header: &Header,
+) -> Result<Option<(BTreeSet<Key>, bool)>, CollectError> {
     let not_ours = || CollectError::NotADataSet(path.to_owned());
     if text.is_empty() {
         return Ok(None);
@@ -142,25 +150,29 @@ fn read(path: &Path, text: &str, header: &Header) -> Result<Option<BTreeSet<Key>
     let found = Header::parse(text.lines())
         .map_err(|source| CollectError::Header { path: path.to_owned(), source })?;
     let mut lines = text.lines().enumerate().skip_while(|(_, line)| line.starts_with('#'));
-    match lines.next() {
+    let has_bytes = match lines.next() {
         None => return Ok(None),
-        Some((_, COLUMNS)) => {}
+        Some((_, COLUMNS)) => true,
+        Some((_, COLUMNS_WITHOUT_BYTES)) => false,
         Some(_) => return Err(not_ours()),
-    }
+    };
+    let columns = if has_bytes { COLUMNS } else { COLUMNS_WITHOUT_BYTES };
+    let expected = columns.split(',').count();
     same(path, &found, header)?;
     let mut done = BTreeSet::new();
     for (index, line) in lines {
-        let row = Row::parse(line).map_err(|source| CollectError::Row {
-            path: path.to_owned(),
-            line: index + 1,
-            source,
-        })?;
+        let wrong = |source| CollectError::Row { path: path.to_owned(), line: index + 1, source };
+        let row = Row::parse(line).map_err(wrong)?;
+        let found = line.split(',').count();
+        if found != expected {
+            return Err(wrong(RowError::Columns { found, expected }));
+        }
         // What was throttled is worth another try.
         if row.status != Status::Throttled {
             done.insert((row.shape, row.class, row.configuration));
         }
     }
-    Ok(Some(done))
+    Ok(Some((done, has_bytes)))
 }
 
 fn same(path: &Path, have: &Header, want: &Header) -> Result<(), CollectError> {

@@ -218,7 +218,8 @@ fn read_partial(path: &Path) -> anyhow::Result<Option<Vec<u8>>> {
     let text = String::from_utf8_lossy(&bytes);
     let columns = text.lines().find(|line| !line.starts_with('#'));
     let readable = Header::parse(text.lines()).is_ok() && text.starts_with('#');
-    if !readable || columns.is_some_and(|columns| columns != measurement::COLUMNS) {
+    let known = [measurement::COLUMNS, measurement::COLUMNS_WITHOUT_BYTES];
+    if !readable || columns.is_some_and(|columns| !known.contains(&columns)) {
         let refused = Err(anyhow::anyhow!("`{}` is not a data set of ours", path.display()));
         return refused.hint("name a new file, or one that `gemmtree collect` has begun");
     }

@@ -153,6 +153,7 @@ struct Columns {
     samples: Option<usize>,
     time: Option<usize>,
     spread: Option<usize>,
+    binary_bytes: Option<usize>,
 }
 
 /// Where a configuration's name comes from.
@@ -202,6 +203,7 @@ impl Columns {
                 samples,
                 time,
                 spread: at("spread_ns"),
+                binary_bytes: at("binary_bytes"),
             }),
             _ => Err(missing.join(", ")),
         }
@@ -243,8 +245,12 @@ impl Columns {
             Some(column) if status == Status::Ok => number("spread_ns", field(column))?,
             _ => None,
         };
+        let binary_bytes = match self.binary_bytes.map(field) {
+            None | Some("") => None,
+            Some(bytes) => Some(u64::from(whole("binary_bytes", bytes)?)),
+        };
         let task = Task { class, shape: GemmShape { m, k, n, batch } };
-        Ok(Ok(Measurement { task, configuration, status, times, spread }))
+        Ok(Ok(Measurement { task, configuration, status, times, spread, binary_bytes }))
     }
 
     fn name<'r>(&self, field: &impl Fn(usize) -> &'r str) -> Result<String, String> {
@@ -351,6 +357,17 @@ mod tests {
         assert_eq!(data.time(0, 0), 100.0);
         assert_eq!(data.spread(0, 0), 10.0);
         assert_eq!(data.rows.dropped["build_failed"], 1);
+    }
+
+    #[test]
+    fn the_size_of_binaries_is_read_where_it_is_told() {
+        let text = "m,k,n,batch,configuration,time_ns,binary_bytes\n\
+                    8,9,10,1,a,100,4096\n8,9,10,1,b,100,\n";
+        let data = parse(text).unwrap();
+        assert_eq!(data.binary_bytes("a", ProblemClass::F32_NN), Some(4096));
+        assert_eq!(data.binary_bytes("b", ProblemClass::F32_NN), None);
+        let refusal = refusal(&text.replace("4096", "4 KiB"));
+        assert!(refusal.contains("`4 KiB` in column `binary_bytes`"), "{refusal}");
     }
 
     #[test]

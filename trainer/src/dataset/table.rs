@@ -7,7 +7,7 @@ use std::path::Path;
 use kernels::Configuration;
 use kernels::measurement::{Header, Status};
 
-use super::{Dataset, DatasetError, RowCounts, Suspect, Task};
+use super::{Binaries, Dataset, DatasetError, RowCounts, Suspect, Task};
 
 /// One row of a file.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,6 +22,8 @@ pub struct Measurement {
     pub times: Vec<f64>,
     /// How much samples that are not in `times` varied, in nanoseconds.
     pub spread: Option<f64>,
+    /// Bytes of the binary of the configuration's program, where known.
+    pub binary_bytes: Option<u64>,
 }
 
 /// The samples of a configuration on a task, of all its rows.
@@ -43,9 +45,14 @@ pub(super) fn build(
 ) -> Result<Dataset, DatasetError> {
     let suspects = suspects(&measurements);
     let mut cells: HashMap<Task, HashMap<String, Samples>> = HashMap::new();
+    let mut binaries = Binaries::new();
     for measurement in measurements {
-        let Measurement { task, configuration, status, times, spread } = measurement;
+        let Measurement { task, configuration, status, times, spread, binary_bytes } = measurement;
         let configuration = canonical(configuration);
+        if let Some(bytes) = binary_bytes {
+            let largest = binaries.entry((configuration.clone(), task.class)).or_default();
+            *largest = bytes.max(*largest);
+        }
         if status != Status::Ok {
             rows.drop_row(status.name());
         } else if suspects.contains_key(&configuration) {
@@ -63,7 +70,7 @@ pub(super) fn build(
         return Err(DatasetError::NoUsableRows { path: path.to_owned(), counts: rows });
     }
     let suspects = suspects.into_iter().map(|(name, tasks)| Suspect { configuration: name, tasks });
-    Ok(tabulate(header, rows, suspects.collect(), cells))
+    Ok(Dataset { binaries, ..tabulate(header, rows, suspects.collect(), cells) })
 }
 
 /// Configurations that were wrong, and where.
@@ -103,7 +110,8 @@ fn tabulate(
         }
     }
     header.device = header.device.trim().to_owned();
-    Dataset { header, rows, suspects, tasks, configurations, times, spreads }
+    let binaries = Binaries::new();
+    Dataset { header, rows, suspects, tasks, configurations, times, spreads, binaries }
 }
 
 impl Samples {
@@ -173,7 +181,14 @@ mod tests {
 
     fn row(m: u32, configuration: &str, status: Status, times: &[f64]) -> Measurement {
         let configuration = configuration.to_owned();
-        Measurement { task: task(m), configuration, status, times: times.to_vec(), spread: None }
+        Measurement {
+            task: task(m),
+            configuration,
+            status,
+            times: times.to_vec(),
+            spread: None,
+            binary_bytes: None,
+        }
     }
 
     fn table(rows: Vec<Measurement>) -> Dataset {
@@ -228,6 +243,21 @@ mod tests {
         let data = table(rows);
         assert!(data.time(0, 1).is_infinite() && data.time(1, 0).is_infinite());
         assert_eq!((data.time(0, 0), data.time(1, 1)), (1.0, 2.0));
+    }
+
+    #[test]
+    fn the_largest_size_told_of_a_binary_counts() {
+        let sized = |bytes, row| Measurement { binary_bytes: bytes, ..row };
+        let data = table(vec![
+            sized(Some(10), row(8, "a", Status::Ok, &[1.0])),
+            sized(Some(30), row(9, "a", Status::Throttled, &[1.0])),
+            sized(None, row(9, "a", Status::Ok, &[1.0])),
+            sized(Some(7), row(9, "universal", Status::Ok, &[1.0])),
+            row(8, "b", Status::Ok, &[2.0]),
+        ]);
+        let bytes = |name| data.binary_bytes(name, ProblemClass::F32_NN);
+        assert_eq!((bytes("a"), bytes("universal"), bytes("b")), (Some(30), Some(7), None));
+        assert_eq!(data.binary_bytes("a", ProblemClass::all().last().unwrap()), None);
     }
 
     #[test]

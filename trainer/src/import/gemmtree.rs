@@ -27,9 +27,11 @@ impl Format for Gemmtree {
         header.device = told.device(&header.device, source.path)?;
         // Boards measure with beta 0; tables without a space come from elsewhere.
         let beta = if header.space.is_some() { Beta::Zero } else { Beta::Unknown };
-        let row = |Measurement { task, configuration, status, times, spread }| {
+        let row = |measurement| {
+            let Measurement { task, configuration, status, times, spread, binary_bytes } =
+                measurement;
             let name = Name::parse(&configuration);
-            ImportedRow { task, name, status, times, spread, beta }
+            ImportedRow { task, name, status, times, spread, beta, binary_bytes }
         };
         let rows = measurements.into_iter().map(row).collect();
         Ok(Part { header, counts, rows, told_shape: None })

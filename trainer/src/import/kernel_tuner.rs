@@ -129,6 +129,7 @@ impl<'a> Reader<'a> {
             times,
             spread: None,
             beta: Beta::Unknown,
+            binary_bytes: None,
         });
         Ok(())
     }

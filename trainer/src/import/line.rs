@@ -16,12 +16,13 @@ pub(super) struct Line {
     spread: Option<u64>,
     /// Whether the samples are written beside their median.
     sampled: bool,
+    binary_bytes: Option<u64>,
 }
 
 impl Line {
     /// The row in whole nanoseconds, unless that is no time.
     pub(super) fn of(row: ImportedRow, ours: bool, counts: &mut RowCounts) -> Option<Self> {
-        let ImportedRow { task, name, status, times, spread, .. } = row;
+        let ImportedRow { task, name, status, times, spread, binary_bytes, .. } = row;
         // A `throttled` row without a time says nothing either.
         let timed = matches!(status, Status::Ok | Status::Throttled);
         let samples: Vec<u64> = times.iter().filter_map(|time| whole(*time)).collect();
@@ -33,19 +34,23 @@ impl Line {
         let sampled = samples.len() > 1 || ours;
         let spread = spread.filter(|spread| spread.is_finite() && *spread >= 0.0);
         let spread = spread.map(|spread| spread.round() as u64);
-        Some(Self { task, name: name.to_string(), status, samples, spread, sampled })
+        let name = name.to_string();
+        Some(Self { task, name, status, samples, spread, sampled, binary_bytes })
     }
 
     /// By task, then by name, then whatever differs.
     pub(super) fn order(&self, other: &Self) -> std::cmp::Ordering {
-        let key = |line: &Self| (line.status, line.samples.clone(), line.spread, line.sampled);
+        let key = |line: &Self| {
+            let Self { status, spread, sampled, binary_bytes, .. } = *line;
+            (status, line.samples.clone(), spread, sampled, binary_bytes)
+        };
         (self.task.cmp(&other.task))
             .then_with(|| natural_order(&self.name, &other.name))
             .then_with(|| key(self).cmp(&key(other)))
     }
 
     /// The columns, in their order.
-    pub(super) fn fields(&self) -> [String; 10] {
+    pub(super) fn fields(&self) -> [String; 11] {
         let Task { class, shape } = self.task;
         let GemmShape { m, k, n, batch } = shape;
         let row = Row {
@@ -54,6 +59,7 @@ impl Line {
             configuration: String::new(),
             status: self.status,
             samples: self.samples.clone(),
+            binary_bytes: self.binary_bytes,
         };
         let spread = if self.sampled { row.spread().max(self.spread) } else { self.spread };
         let text = |number: Option<u64>| number.map(|number| number.to_string());
@@ -69,6 +75,7 @@ impl Line {
             text(row.median()).unwrap_or_default(),
             text(spread.filter(|_| row.median().is_some())).unwrap_or_default(),
             if self.sampled { samples } else { String::new() },
+            text(self.binary_bytes).unwrap_or_default(),
         ]
     }
 }
@@ -94,6 +101,7 @@ mod tests {
             times: times.to_vec(),
             spread,
             beta: Beta::Unknown,
+            binary_bytes: (status == Status::Ok && ours).then_some(4096),
         };
         let line = Line::of(row, ours, &mut RowCounts::default())?;
         Some(line.fields()[6..].join(","))
@@ -104,12 +112,12 @@ mod tests {
         let written = |times, spread, ours| fields(Status::Ok, times, spread, ours).unwrap();
         assert_eq!(
             written(&[50e3, 1e3, 1.01e3, 1e3, 1.02e3], None, false),
-            "ok,1010,10,50000 1000 1010 1000 1020"
+            "ok,1010,10,50000 1000 1010 1000 1020,"
         );
-        assert_eq!(written(&[10.0, 12.0], Some(5.4), false), "ok,10,5,10 12");
-        assert_eq!(written(&[10.4], Some(2.0), false), "ok,10,2,");
-        assert_eq!(written(&[10.4], None, false), "ok,10,,");
-        assert_eq!(written(&[10.0], None, true), "ok,10,0,10");
+        assert_eq!(written(&[10.0, 12.0], Some(5.4), false), "ok,10,5,10 12,");
+        assert_eq!(written(&[10.4], Some(2.0), false), "ok,10,2,,");
+        assert_eq!(written(&[10.4], None, false), "ok,10,,,");
+        assert_eq!(written(&[10.0], None, true), "ok,10,0,10,4096");
     }
 
     #[test]
@@ -118,6 +126,6 @@ mod tests {
             assert_eq!(fields(Status::Ok, &[5.0, bad], None, true), None, "{bad}");
         }
         assert_eq!(fields(Status::Throttled, &[], None, true), None);
-        assert_eq!(fields(Status::TimedOut, &[], Some(f64::NAN), true).unwrap(), "timed_out,,,");
+        assert_eq!(fields(Status::TimedOut, &[], Some(f64::NAN), true).unwrap(), "timed_out,,,,");
     }
 }

@@ -281,6 +281,7 @@ mod tests {
             times: times.to_vec(),
             spread: None,
             beta: Beta::Unknown,
+            binary_bytes: None,
         }
     }
 
@@ -310,9 +311,9 @@ mod tests {
         assert_eq!(
             rows[1..],
             [
-                "1,8,9,1,f32-nn,k:a=4,ok,2,,",
-                "2,8,9,1,f32-nn,k:a=2,ok,4,,",
-                "2,8,9,1,f32-nn,k:a=16,ok,1,0,3 1",
+                "1,8,9,1,f32-nn,k:a=4,ok,2,,,",
+                "2,8,9,1,f32-nn,k:a=2,ok,4,,,",
+                "2,8,9,1,f32-nn,k:a=16,ok,1,0,3 1,",
             ]
         );
     }

@@ -146,6 +146,7 @@ impl Columns {
             times: vec![time],
             spread: None,
             beta: Beta::Zero,
+            binary_bytes: None,
         }))
     }
 }

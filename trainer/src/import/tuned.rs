@@ -129,6 +129,7 @@ impl Section {
                     times: vec![time],
                     spread: None,
                     beta,
+                    binary_bytes: None,
                 }),
                 Err(reason) => part.counts.drop_row(reason),
             }
