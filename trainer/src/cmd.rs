@@ -13,6 +13,7 @@ mod import;
 mod report;
 mod run;
 mod shapes;
+mod study;
 mod train;
 
 use crate::output::Output;
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Report(report::Args),
     Run(run::Args),
     Shapes(shapes::Args),
+    Study(study::Args),
     Train(train::Args),
 }
 
@@ -52,6 +54,7 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Report(args) => report::run(args, out),
         Command::Run(args) => run::run(args, out),
         Command::Shapes(args) => shapes::run(args, out),
+        Command::Study(args) => study::run(args, out),
         Command::Train(args) => train::run(args, out),
     }
 }

@@ -18,4 +18,5 @@ pub mod report;
 pub mod score;
 pub mod shape_list;
 pub mod split;
+pub mod study;
 pub mod train;

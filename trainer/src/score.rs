@@ -123,7 +123,7 @@ fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
 }
 
 /// Tasks whose shape is among `shapes`, which are sorted.
-fn tasks_of(dataset: &Dataset, shapes: &[GemmShape]) -> Vec<usize> {
+pub(crate) fn tasks_of(dataset: &Dataset, shapes: &[GemmShape]) -> Vec<usize> {
     let among = |task: &usize| shapes.binary_search(&dataset.tasks()[*task].shape).is_ok();
     (0..dataset.tasks().len()).filter(among).collect()
 }
@@ -145,7 +145,7 @@ fn tree_for(fitted: &Fitted, class: selector_core::ProblemClass) -> Option<&Grow
 }
 
 /// Geometric mean of shares above zero.
-fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(crate) fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = shares.clone().count().max(1) as f64;
     (shares.map(f64::ln).sum::<f64>() / count).exp()
 }

@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
     let dataset = open(&args.dataset, out)?;
     let device = device(&dataset, args.device.as_deref())?;
-    let splits = args.splits(&dataset, out)?;
+    let splits = splits(args.splits.as_deref(), args.seed, &dataset, out)?;
     if args.compare {
         return compare(&dataset, &splits, &method, out);
     }
@@ -148,33 +148,39 @@ impl Args {
             .ok_or_else(missing)
             .hint("its rows have names such as those under `kernels`")
     }
+}
 
-    fn splits(&self, dataset: &Dataset, out: &Output) -> anyhow::Result<Vec<Split>> {
-        let shapes = dataset.shapes();
-        let Some(path) = &self.splits else {
-            let splits = split::seeded(&shapes, self.seed);
-            if splits.is_empty() {
-                out.warn(format_args!(
-                    "only one shape, {}: one kernel for all, and no score on held-out shapes",
-                    shapes.first().map(ToString::to_string).unwrap_or_default()
-                ));
-            }
-            return Ok(splits);
-        };
-        let splits = split::read(path, &shapes)?;
-        let unused = splits.iter().map(|one| shapes.len() - one.train.len() - one.test.len()).max();
-        if let Some(unused @ 1..) = unused {
+/// The splits in the file at `path`; without it, seeded ones.
+pub(super) fn splits(
+    path: Option<&Path>,
+    seed: u64,
+    dataset: &Dataset,
+    out: &Output,
+) -> anyhow::Result<Vec<Split>> {
+    let shapes = dataset.shapes();
+    let Some(path) = path else {
+        let splits = split::seeded(&shapes, seed);
+        if splits.is_empty() {
             out.warn(format_args!(
-                "{unused} shapes of the data set are not in `{}`: not scored on",
-                path.display()
+                "only one shape, {}: one kernel for all, and no score on held-out shapes",
+                shapes.first().map(ToString::to_string).unwrap_or_default()
             ));
         }
-        Ok(splits)
+        return Ok(splits);
+    };
+    let splits = split::read(path, &shapes)?;
+    let unused = splits.iter().map(|one| shapes.len() - one.train.len() - one.test.len()).max();
+    if let Some(unused @ 1..) = unused {
+        out.warn(format_args!(
+            "{unused} shapes of the data set are not in `{}`: not scored on",
+            path.display()
+        ));
     }
+    Ok(splits)
 }
 
 /// Read the data set and tell what is odd about it.
-fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
+pub(super) fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
     let dataset = Dataset::open(path)?;
     let dropped: usize = dataset.rows.dropped.values().sum();
     if dropped > 0 || dataset.rows.merged > 0 {

@@ -1,0 +1,118 @@
+//! Every table and figure of both papers, measured on any data set. To add a part: write its file,
+//! then list it in [`ALL`].
+
+mod components;
+mod context;
+mod data;
+mod plain;
+mod table;
+
+use serde::Serialize;
+
+use crate::learn::LearnError;
+
+pub use context::{Context, Sides};
+pub use table::{Cell, Column, Drawing, Table, Unit};
+
+/// A part of the study: some tables on one subject.
+pub trait Part: Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// What it shows, in a line.
+    fn about(&self) -> &'static str;
+
+    /// How often [`Part::measure`] calls [`Context::step`]: once about every second of work.
+    fn steps(&self, context: &Context<'_>) -> u64;
+
+    /// The tables, whatever the data set holds: where something cannot be measured, a note says
+    /// why. The same data, splits and seed give the same tables.
+    ///
+    /// # Errors
+    /// [`StudyError`], if a method fails that should not.
+    fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError>;
+
+    /// Methods that this part measures with [`STANDING_KERNELS`] kernels, to be set in order beside
+    /// all others; [`Context::once`] keeps work from being done twice.
+    ///
+    /// # Errors
+    /// As [`Part::measure`].
+    fn standings(&self, _: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
+        Ok(Vec::new())
+    }
+}
+
+/// Kernels with which methods are set in order.
+pub const STANDING_KERNELS: usize = 8;
+
+/// How a method does with [`STANDING_KERNELS`] kernels.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standing {
+    /// Pruner, then learner or classifier, as `pca-k-means + tree A, raw`.
+    pub method: String,
+    /// Geometric mean share of optimal on held-out tasks, mean over the splits, 0…1.
+    pub share: f64,
+}
+
+/// What was found on a data set.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Study {
+    /// The data set's file, for people.
+    pub dataset: String,
+    /// Where it was measured.
+    pub device: String,
+    /// The driver there.
+    pub driver: String,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// Names of the splits.
+    pub splits: Vec<String>,
+    /// The tables, in the order of the page.
+    pub tables: Vec<Table>,
+}
+
+/// Why a part cannot be measured.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StudyError {
+    /// A tree could not be grown.
+    #[error("{method} could not be trained on a split")]
+    Learn {
+        /// Pruner and learner.
+        method: String,
+        /// What the learner says.
+        source: LearnError,
+    },
+    /// A method of another crate refused.
+    #[error("{method} could not be fitted: {problem}")]
+    Method {
+        /// The method.
+        method: String,
+        /// What the crate says.
+        problem: String,
+    },
+}
+
+/// Every part, in the order of the page.
+pub static ALL: &[&dyn Part] = &[&data::Data, &components::Variance];
+
+/// The part called `name`.
+#[must_use]
+pub fn by_name(name: &str) -> Option<&'static dyn Part> {
+    ALL.iter().copied().find(|part| part.name() == name)
+}
+
+impl Study {
+    /// A study of the data set in the file `name`, without tables.
+    #[must_use]
+    pub fn new(name: &str, context: &Context<'_>) -> Self {
+        Self {
+            dataset: name.to_owned(),
+            device: context.dataset.header.device.clone(),
+            driver: context.dataset.header.driver.clone(),
+            seed: context.seed,
+            splits: context.sides.iter().map(|split| split.name.clone()).collect(),
+            tables: Vec::new(),
+        }
+    }
+}
