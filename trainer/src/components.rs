@@ -28,6 +28,14 @@ impl Components {
         Self { coordinates: centred.dot(&axes.t()), axes, mean, variances }
     }
 
+    /// The part of the variance along each component, 0…1, the largest first; those left out of
+    /// the coordinates are here.
+    #[must_use]
+    pub fn explained(&self) -> Vec<f64> {
+        let total: f64 = self.variances.iter().sum();
+        self.variances.iter().map(|variance| variance / total).collect()
+    }
+
     /// The fewest components that explain more than `share` of the variance, 0…1.
     #[must_use]
     pub fn enough_for(&self, share: f64) -> usize {

@@ -88,6 +88,15 @@ impl Training {
 }
 
 impl Grown {
+    /// How many leaves there are.
+    #[must_use]
+    pub fn leaves(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 1,
+            Self::Split { left, right, .. } => left.leaves() + right.leaves(),
+        }
+    }
+
     /// The ranking for `shape`.
     #[must_use]
     pub fn rank(&self, shape: GemmShape) -> &[usize] {

@@ -17,6 +17,9 @@ pub enum Normalisation {
 }
 
 impl Normalisation {
+    /// All, as they are without any first.
+    pub const ALL: [Self; 4] = [Self::Scaled, Self::RawCutoff, Self::Cutoff, Self::Sigmoid];
+
     /// The weight of a relative performance.
     #[must_use]
     pub fn weigh(self, relative: f64) -> f64 {
@@ -36,9 +39,30 @@ impl Normalisation {
     }
 }
 
+impl std::fmt::Display for Normalisation {
+    /// Its name on the command line.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Cutoff => "cutoff",
+            Self::RawCutoff => "raw-cutoff",
+            Self::Scaled => "scaled",
+            Self::Sigmoid => "sigmoid",
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_is_called_as_on_the_command_line() {
+        use clap::ValueEnum as _;
+        for one in Normalisation::value_variants() {
+            assert!(Normalisation::ALL.contains(one));
+            assert_eq!(one.to_possible_value().unwrap().get_name(), one.to_string());
+        }
+    }
 
     #[test]
     fn each_weighing_is_what_it_says() {

@@ -14,6 +14,7 @@ mod warning;
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
 
+pub use hdbscan::{Clustering, Sweep};
 pub use warning::Warning;
 
 /// A way to choose the kernel list.
@@ -23,6 +24,11 @@ pub trait Pruner: Sync {
 
     /// What it does, in a line.
     fn about(&self) -> &'static str;
+
+    /// Whether [`Request::normalisation`] makes a difference.
+    fn weighs(&self) -> bool {
+        true
+    }
 
     /// Choose at most `request.count` configurations, as columns of `performance`; at least one,
     /// none twice. The order of rows does not matter.

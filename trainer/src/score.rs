@@ -28,6 +28,8 @@ pub struct SplitScore {
     pub dtpr: f64,
     /// DTTR: arithmetic mean of that kernel's performance over that of the one tuned configuration.
     pub dttr: f64,
+    /// Leaves of all trees.
+    pub leaves: usize,
     /// Held-out tasks where no kernel that the tree ranks was measured; they count as very slow.
     pub unmeasured: usize,
 }
@@ -99,6 +101,7 @@ fn score_split(
         worst: sorted.first().copied().unwrap_or(0.0),
         dttr,
         dtpr: shares.iter().sum::<f64>() / shares.len() as f64,
+        leaves: fitted.trees.iter().map(|one| one.tree.leaves()).sum(),
         unmeasured,
     })
 }

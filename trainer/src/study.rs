@@ -4,8 +4,14 @@
 mod components;
 mod context;
 mod data;
+mod method;
+mod orderings;
 mod plain;
+mod pruning;
+mod splits;
 mod table;
+
+use std::ops::RangeInclusive;
 
 use serde::Serialize;
 
@@ -44,6 +50,9 @@ pub trait Part: Sync {
 
 /// Kernels with which methods are set in order.
 pub const STANDING_KERNELS: usize = 8;
+
+/// Lengths of kernel lists that are studied, as in the first paper.
+pub const COUNTS: RangeInclusive<usize> = 4..=15;
 
 /// How a method does with [`STANDING_KERNELS`] kernels.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,7 +103,14 @@ pub enum StudyError {
 }
 
 /// Every part, in the order of the page.
-pub static ALL: &[&dyn Part] = &[&data::Data, &components::Variance];
+pub static ALL: &[&dyn Part] = &[
+    &data::Data,
+    &components::Variance,
+    &pruning::Pruning,
+    &method::DefaultMethod,
+    // Last, since it asks the others.
+    &orderings::Orderings,
+];
 
 /// The part called `name`.
 #[must_use]

@@ -369,6 +369,7 @@ mod tests {
             worst: 0.4,
             dtpr: share,
             dttr: 1.0,
+            leaves: 1,
             unmeasured: 0,
         }
     }

@@ -14,6 +14,10 @@ impl Pruner for Greedy {
         "the kernels that together lose least, found one by one and by swaps"
     }
 
+    fn weighs(&self) -> bool {
+        false
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         let cover = Cover { loss: columns(performance) };
         let mut kernels = Vec::new();

@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, ArrayView1, Axis};
 use selector_core::GemmShape;
 
 use super::{Performance, Pruned, Request, Warning};
+use crate::normalise::Normalisation;
 use crate::performance::first_largest;
 
 /// Tasks where at least one configuration counts, in an order that does not depend on the order in
@@ -31,7 +32,7 @@ pub(super) fn prune(
     if not_finite > 0 {
         warnings.push(Warning::NotFinite { count: not_finite });
     }
-    let points = Points::of(performance, request);
+    let points = Points::of(performance, request.normalisation);
     if points.shapes.is_empty() {
         let nothing = Pruned::nothing_known(performance);
         warnings.extend(nothing.warnings);
@@ -61,7 +62,7 @@ fn few(asked: usize, found: usize, distinct: usize) -> Option<Warning> {
 }
 
 /// The first of the largest entries, if any is above zero.
-fn favourite(centre: ArrayView1<'_, f64>) -> Option<usize> {
+pub(super) fn favourite(centre: ArrayView1<'_, f64>) -> Option<usize> {
     let kernel = first_largest(centre);
     centre.get(kernel).is_some_and(|weight| *weight > 0.0).then_some(kernel)
 }
@@ -101,9 +102,9 @@ pub(super) fn squared_distance(one: ArrayView1<'_, f64>, other: ArrayView1<'_, f
 }
 
 impl Points {
-    fn of(performance: &Performance, request: &Request) -> Self {
+    pub(super) fn of(performance: &Performance, normalisation: Normalisation) -> Self {
         let finite = performance.relative.mapv(|share| if share.is_finite() { share } else { 0.0 });
-        let weights = request.normalisation.apply(&finite);
+        let weights = normalisation.apply(&finite);
         let counts = |row: &usize| weights.row(*row).iter().any(|weight| *weight > 0.0);
         let mut order: Vec<usize> = (0..weights.nrows()).filter(counts).collect();
         let by_weights = |one: usize, other: usize| by_values(weights.row(one), weights.row(other));

@@ -3,7 +3,9 @@
 use ::hdbscan::{DistanceMetric, Hdbscan, HdbscanHyperParams};
 use ndarray::Array2;
 
+use super::groups::Points;
 use super::{Performance, Pruned, Pruner, Request, groups};
+use crate::normalise::Normalisation;
 
 /// HDBSCAN, which chooses the number of clusters itself: its parameters are swept until that
 /// number fits.
@@ -30,6 +32,50 @@ impl Pruner for Density {
             let labels = most_clusters(&points.weights, request.count.max(1));
             let one_cluster = || vec![Some(0); points.shapes.len()];
             groups::means(&points.weights, &labels.unwrap_or_else(one_cluster))
+        })
+    }
+}
+
+/// Clusterings of the same tasks by different parameters.
+pub struct Sweep {
+    points: Points,
+    distances: Vec<Vec<f64>>,
+}
+
+/// What HDBSCAN finds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Clustering {
+    /// Clusters.
+    pub clusters: usize,
+    /// Tasks in no cluster.
+    pub noise: usize,
+    /// What the clusters favour: columns, sorted; none without clusters.
+    pub kernels: Vec<usize>,
+}
+
+impl Sweep {
+    /// Tasks to be clustered.
+    #[must_use]
+    pub fn of(performance: &Performance, normalisation: Normalisation) -> Self {
+        let points = Points::of(performance, normalisation);
+        Self { distances: distances(&points.weights), points }
+    }
+
+    /// The clusters of at least `smallest` tasks where `samples` neighbours make a density; `None`
+    /// where there are too few tasks for that.
+    #[must_use]
+    pub fn at(&self, smallest: usize, samples: usize) -> Option<Clustering> {
+        let rows = self.points.shapes.len();
+        if smallest < 2 || samples == 0 || smallest > rows || samples > rows {
+            return None;
+        }
+        let labels = cluster(&self.distances, smallest, samples);
+        let centres = groups::means(&self.points.weights, &labels);
+        let favourites = centres.rows().into_iter().filter_map(groups::favourite).collect();
+        Some(Clustering {
+            clusters: centres.nrows(),
+            noise: labels.iter().filter(|label| label.is_none()).count(),
+            kernels: Pruned::new(favourites, Vec::new()).kernels,
         })
     }
 }

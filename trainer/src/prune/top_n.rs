@@ -17,6 +17,10 @@ impl Pruner for TopN {
         "the configurations that win most often"
     }
 
+    fn weighs(&self) -> bool {
+        false
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         let wins = wins(performance);
         let mut winners: Vec<usize> = (0..wins.len()).filter(|one| wins[*one] > 0).collect();

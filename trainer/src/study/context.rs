@@ -2,9 +2,10 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::StudyError;
+use super::{COUNTS, StudyError};
 use crate::dataset::Dataset;
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
@@ -103,14 +104,35 @@ impl<'a> Context<'a> {
         pruner: &dyn Pruner,
         normalisation: Normalisation,
         count: usize,
-    ) -> Arc<Pruned> {
-        let request = Request { count, normalisation, seed: self.seed };
-        let key = format!("list {place} {} {normalisation:?} {count}", pruner.name());
+    ) -> Pruned {
+        let at = COUNTS.into_iter().position(|one| one == count);
+        let prepared = |at| self.lists(place, pruner, normalisation).get(at).cloned();
+        at.and_then(prepared).unwrap_or_else(|| {
+            let request = Request { count, normalisation, seed: self.seed };
+            pruner.prune(&self.sides[place].train, &request)
+        })
+    }
+
+    /// The lists of all lengths in [`COUNTS`].
+    ///
+    /// # Panics
+    /// There is no split at `place`.
+    pub fn lists(
+        &self,
+        place: usize,
+        pruner: &dyn Pruner,
+        normalisation: Normalisation,
+    ) -> Arc<Vec<Pruned>> {
+        let normalisation = if pruner.weighs() { normalisation } else { Normalisation::default() };
+        let key = format!("lists {place} {} {normalisation}", pruner.name());
         let made = self.once(&key, || {
-            Ok::<_, std::convert::Infallible>(pruner.prune(&self.sides[place].train, &request))
+            let request = |count| Request { count, normalisation, seed: self.seed };
+            let train = &self.sides[place].train;
+            let lists = COUNTS.map(|count| pruner.prune(train, &request(count)));
+            Ok::<_, Infallible>(lists.collect())
         });
         match made {
-            Ok(list) => list,
+            Ok(lists) => lists,
         }
     }
 
@@ -121,7 +143,7 @@ impl<'a> Context<'a> {
     pub fn scores(&self, method: &Method) -> Result<Arc<Vec<SplitScore>>, StudyError> {
         let Method { pruner, learner, kernels, normalisation, seed } = method;
         let name = format!("{} + {}", pruner.name(), learner.name());
-        let key = format!("scores {name} {kernels} {normalisation:?} {seed}");
+        let key = format!("scores {name} {kernels} {normalisation} {seed}");
         self.once(&key, || {
             score::score(self.dataset, self.splits, method, None, &|| self.step())
                 .map_err(|source| StudyError::Learn { method: name, source })

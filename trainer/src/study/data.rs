@@ -1,8 +1,13 @@
 //! What was measured: shapes, configurations, and which of them win how often.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use kernels::Configuration;
 
 use super::{Cell, Context, Drawing, Part, StudyError, Table, Unit};
+use crate::import::Name;
+use crate::normalise::Normalisation;
 use crate::performance::first_largest;
 
 /// Counts of the data set.
@@ -22,15 +27,122 @@ impl Part for Data {
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
-        Ok(vec![winners(context)])
+        let wins = wins(context);
+        Ok(vec![
+            counts(context, &wins),
+            rates(context),
+            winners(context, &wins),
+            families(context, &wins),
+            weights(context),
+        ])
     }
 }
 
-fn winners(context: &Context<'_>) -> Table {
+/// Tasks that each configuration wins; of equal ones the first in natural order wins.
+fn wins(context: &Context<'_>) -> Vec<usize> {
     let mut wins = vec![0; context.dataset.configurations().len()];
     for relative in context.all.relative.rows() {
         wins[first_largest(relative)] += 1;
     }
+    wins
+}
+
+fn counts(context: &Context<'_>, wins: &[usize]) -> Table {
+    let dataset = context.dataset;
+    let measured = context.all.relative.iter().filter(|share| **share > 0.0).count();
+    let mut rows = vec![
+        ("shapes".to_owned(), dataset.shapes().len()),
+        ("classes".to_owned(), dataset.classes().len()),
+        ("tasks: shapes of a class".to_owned(), dataset.tasks().len()),
+        ("configurations".to_owned(), wins.len()),
+        ("tasks × configurations without a time".to_owned(), context.all.relative.len() - measured),
+        ("configurations that win a task".to_owned(), wins.iter().filter(|one| **one > 0).count()),
+        (
+            "configurations that win one task".to_owned(),
+            wins.iter().filter(|one| **one == 1).count(),
+        ),
+        (
+            "tasks that the most frequent winner wins".to_owned(),
+            wins.iter().copied().max().unwrap_or(0),
+        ),
+        ("rows read".to_owned(), dataset.rows.read),
+        ("rows merged".to_owned(), dataset.rows.merged),
+    ];
+    let dropped = dataset.rows.dropped.iter();
+    rows.extend(dropped.map(|(reason, count)| (format!("rows dropped: {reason}"), *count)));
+    let wrong = "configurations left out, since they once computed a wrong result".to_owned();
+    rows.push((wrong, dataset.suspects.len()));
+    let row = |(what, count): (String, usize)| vec![Cell::from(what), Cell::from(count)];
+    Table::new("data", "What was measured", "")
+        .column("what", Unit::Text)
+        .column("count", Unit::Count)
+        .with_rows(rows.into_iter().map(row).collect())
+}
+
+/// Operations a nanosecond, which is to say 10⁹ a second.
+fn rate(context: &Context<'_>, task: usize, configuration: usize) -> f64 {
+    let shape = context.dataset.tasks()[task].shape;
+    let products = [shape.m, shape.k, shape.n, shape.batch].map(f64::from);
+    2.0 * products.iter().product::<f64>() / context.dataset.time(task, configuration)
+}
+
+/// The task that runs fastest and those of the squarest and the narrowest result.
+fn told_apart(context: &Context<'_>) -> Vec<usize> {
+    let tasks = context.dataset.tasks();
+    let narrow = |task: &usize| {
+        let shape = tasks[*task].shape;
+        let [m, n] = [shape.m, shape.n].map(|size| f64::from(size.max(1)).log2());
+        (m - n).abs()
+    };
+    let all = || 0..tasks.len();
+    let by = |one: f64, other: f64| one.total_cmp(&other);
+    let mut chosen: Vec<usize> = [
+        fastest(context),
+        all().min_by(|one, other| by(narrow(one), narrow(other))),
+        // Of equal ones the first.
+        all().rev().max_by(|one, other| by(narrow(one), narrow(other))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen
+}
+
+/// The task with the highest rate of all.
+fn fastest(context: &Context<'_>) -> Option<usize> {
+    let best = |task: usize| rate(context, task, first_largest(context.all.relative.row(task)));
+    (0..context.dataset.tasks().len())
+        .rev()
+        .max_by(|one, other| best(*one).total_cmp(&best(*other)))
+}
+
+fn rates(context: &Context<'_>) -> Table {
+    let dataset = context.dataset;
+    let mut rows = Vec::new();
+    for task in told_apart(context) {
+        let name = format!("{} {}", dataset.tasks()[task].class, dataset.tasks()[task].shape);
+        for (place, configuration) in dataset.configurations().iter().enumerate() {
+            let rate = match dataset.time(task, place) {
+                time if time.is_finite() => Cell::Number(rate(context, task, place)),
+                _ => Cell::None,
+            };
+            let [task, configuration] = [&name, configuration].map(|text| Cell::from(text.clone()));
+            rows.push(vec![task, Cell::from(place + 1), configuration, rate]);
+        }
+    }
+    Table::new("rates", "Rates of all configurations on three tasks", "first paper, figure 1")
+        .column("task", Unit::Text)
+        .column("place", Unit::Count)
+        .column("configuration", Unit::Text)
+        .column("10⁹ operations a second", Unit::Number)
+        .drawn(Drawing::Lines { panel: None, line: 0, x: 1, y: 3 })
+        .with_rows(rows)
+        .note("the task with the highest rate, the squarest and the narrowest result")
+}
+
+fn winners(context: &Context<'_>, wins: &[usize]) -> Table {
     let mut order: Vec<usize> = (0..wins.len()).filter(|one| wins[*one] > 0).collect();
     order.sort_by_key(|one| (Reverse(wins[*one]), *one));
     let row = |one: &usize| {
@@ -38,7 +150,81 @@ fn winners(context: &Context<'_>) -> Table {
     };
     Table::new("winners", "How often each configuration is best", "first paper, figure 2")
         .column("configuration", Unit::Text)
-        .column("shapes", Unit::Count)
+        .column("tasks", Unit::Count)
         .drawn(Drawing::Bars { label: 0, value: 1 })
         .with_rows(order.iter().map(row).collect())
+        .note("of equal configurations the first in the order of their names wins")
+}
+
+/// Configurations, winners and tasks won.
+#[derive(Default)]
+struct Family {
+    configurations: usize,
+    winners: usize,
+    tasks: usize,
+}
+
+fn families(context: &Context<'_>, wins: &[usize]) -> Table {
+    let mut families: BTreeMap<String, Family> = BTreeMap::new();
+    for (name, wins) in context.dataset.configurations().iter().zip(wins) {
+        let family = families.entry(family(name)).or_default();
+        family.configurations += 1;
+        family.winners += usize::from(*wins > 0);
+        family.tasks += wins;
+    }
+    let tasks = context.dataset.tasks().len() as f64;
+    let row = |(name, family): (String, Family)| {
+        let counts = [family.configurations, family.winners, family.tasks].map(Cell::from);
+        let share = Cell::Share(family.tasks as f64 / tasks);
+        std::iter::once(Cell::from(name)).chain(counts).chain([share]).collect()
+    };
+    Table::new("families", "Winners by kernel family", "second paper, tables 3 and 4")
+        .column("family", Unit::Text)
+        .column("configurations", Unit::Count)
+        .column("distinct winners", Unit::Count)
+        .column("tasks won", Unit::Count)
+        .column("part of tasks", Unit::Percent)
+        .with_rows(families.into_iter().map(row).collect())
+}
+
+/// The family of a configuration: what stands before the colon, in our names and in others'.
+fn family(name: &str) -> String {
+    if name.parse::<Configuration>().is_ok() {
+        return name.split(':').next().unwrap_or(name).to_owned();
+    }
+    match Name::parse(name) {
+        Name::Foreign { kernel, .. } => kernel,
+        Name::Whole(_) => "others".to_owned(),
+    }
+}
+
+/// What is not drawn, since every weighing makes nothing of it.
+const LEAST_DRAWN: f64 = 0.75;
+
+fn weights(context: &Context<'_>) -> Table {
+    let table = Table::new(
+        "normalisations",
+        "What each normalisation makes of performance",
+        "first paper, figure 4",
+    )
+    .column("normalisation", Unit::Text)
+    .column("place", Unit::Count)
+    .column("weight", Unit::Number)
+    .drawn(Drawing::Lines { panel: None, line: 0, x: 1, y: 2 });
+    let Some(task) = fastest(context) else { return table };
+    let mut shares: Vec<f64> = context.all.relative.row(task).to_vec();
+    shares.retain(|share| *share > LEAST_DRAWN);
+    shares.sort_by(|one, other| other.total_cmp(one));
+    let line = |normalisation: Normalisation| {
+        let weights = shares.iter().map(move |share| normalisation.weigh(*share));
+        let name = Cell::from(normalisation.to_string());
+        let row =
+            move |(place, weight)| vec![name.clone(), Cell::from(place + 1), Cell::Number(weight)];
+        weights.enumerate().map(row)
+    };
+    let rows = Normalisation::ALL.into_iter().flat_map(line).collect();
+    table.with_rows(rows).note(format!(
+        "configurations on {}, the task with the highest rate, that reach 75 % of the best",
+        context.dataset.tasks()[task].shape
+    ))
 }

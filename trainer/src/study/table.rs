@@ -64,7 +64,7 @@ pub enum Cell {
 
 /// How a table is drawn. Columns are named by their places; `panel` makes one drawing for each of
 /// its values.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub enum Drawing {
     /// As a table alone.
     #[default]
@@ -75,6 +75,13 @@ pub enum Drawing {
         label: usize,
         /// Their lengths.
         value: usize,
+    },
+    /// A line for each of some columns.
+    Curves {
+        /// Whole numbers from left to right.
+        x: usize,
+        /// What is drawn, from bottom to top.
+        values: Vec<usize>,
     },
     /// A square for each pair of names, the darker the larger.
     HeatMap {

@@ -266,20 +266,12 @@ impl fmt::Display for Comparison {
     }
 }
 
-/// Sizes of a tree.
-trait Sizes {
-    fn leaves(&self) -> usize;
+/// Questions on the longest way through a tree.
+trait Depth {
     fn depth(&self) -> usize;
 }
 
-impl Sizes for Grown {
-    fn leaves(&self) -> usize {
-        match self {
-            Self::Leaf(_) => 1,
-            Self::Split { left, right, .. } => left.leaves() + right.leaves(),
-        }
-    }
-
+impl Depth for Grown {
     fn depth(&self) -> usize {
         match self {
             Self::Leaf(_) => 0,
