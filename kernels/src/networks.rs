@@ -74,7 +74,17 @@ impl Network {
         let layers = self.layers();
         distinct(layers.iter().filter_map(|layer| Form::INFERENCE.shape(layer, images)))
     }
+
+    /// The distinct shapes of every form, for as many images as the first paper's, smallest first.
+    #[must_use]
+    pub fn every_shape(&self) -> Vec<GemmShape> {
+        let layers = self.layers();
+        distinct(FIRST_PAPER_IMAGES.into_iter().flat_map(|images| every_form(&layers, images)))
+    }
 }
+
+/// Images at once in the first paper's list.
+const FIRST_PAPER_IMAGES: [u16; 2] = [1, 4];
 
 /// The first paper's list: every form of every convolution of VGG16, ResNet-50 and MobileNet, for
 /// 1 and 4 images.
@@ -86,7 +96,7 @@ pub fn first_paper() -> Vec<GemmShape> {
         .flatten()
         .filter(|layer| matches!(layer, Layer::Convolution(_)))
         .collect();
-    distinct([1, 4].into_iter().flat_map(|images| every_form(&convolutions, images)))
+    distinct(FIRST_PAPER_IMAGES.into_iter().flat_map(|images| every_form(&convolutions, images)))
 }
 
 /// Every form of `layers` that has a shape.

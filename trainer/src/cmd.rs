@@ -13,6 +13,7 @@ mod import;
 mod report;
 mod run;
 mod shapes;
+mod splits;
 mod study;
 mod train;
 

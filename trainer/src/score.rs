@@ -14,6 +14,8 @@ use crate::train::{self, Fitted, Method};
 pub struct SplitScore {
     /// The split.
     pub split: String,
+    /// Held-out tasks.
+    pub tasks: usize,
     /// Geometric mean with the kernel that the tree picks.
     pub share: f64,
     /// Geometric mean with the best kernel of the list.
@@ -55,7 +57,8 @@ pub fn score(
     splits.par_iter().map(score).collect()
 }
 
-/// The arithmetic mean over splits; `None` without any.
+/// The arithmetic mean over splits, each counting the same however many tasks it holds out; `None`
+/// without any.
 #[must_use]
 pub fn mean(scores: &[SplitScore], of: impl Fn(&SplitScore) -> f64) -> Option<f64> {
     let sum: f64 = scores.iter().map(of).sum();
@@ -94,6 +97,7 @@ fn score_split(
     let at_best = rows.clone().map(|row| held_out.best_share(row, &fitted.kernels));
     Ok(SplitScore {
         split: split.name.clone(),
+        tasks: test.len(),
         share: geometric_mean(shares.iter().copied()),
         ceiling: geometric_mean(at_best),
         one_best: geometric_mean(rows.map(|row| held_out.best_share(row, &[one_best]))),

@@ -1,11 +1,19 @@
-//! Which shapes train and which are held out. A shape is wholly on one side, in every class.
+//! Which shapes train and which are held out. A shape is wholly on one side, in every class. To
+//! add a protocol: write its file, then a variant of [`Protocol`].
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+mod file;
+mod networks;
+mod seeded;
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 use selector_core::GemmShape;
 
-use crate::random::Random;
+pub use file::read;
+pub use seeded::{COUNT, seeded};
 
 /// One way to hold shapes out.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -18,10 +26,48 @@ pub struct Split {
     pub test: Vec<GemmShape>,
 }
 
-/// Why a file is not a list of splits.
+/// The splits of a protocol.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Splits {
+    /// The splits; none where there is only one shape.
+    pub splits: Vec<Split>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// How shapes are held out. As text: `seeded`, `seeded:20`, `networks`, or the path of a file,
+/// which must have a folder (`./networks`) if it is called like another.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Protocol {
+    /// As a file says.
+    File(PathBuf),
+    /// Each network's shapes in turn.
+    Networks,
+    /// A fifth, drawn by seed: five times, or this often and other than those five.
+    Seeded(Option<u16>),
+}
+
+/// Not a protocol.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("`{0}` is not how many splits to draw: expected `seeded:` and a number from 1 to 65535")]
+pub struct ProtocolError(String);
+
+/// Why shapes cannot be held out so.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SplitError {
+    /// No shape belongs to a network.
+    #[error(
+        "no shape of the data set belongs to a network, so none can be left out \
+         (for 1 or 4 images at once, by im2col or Winograd)"
+    )]
+    NoNetwork,
+    /// Nothing is left to learn from.
+    #[error("every shape of the data set belongs to {networks}: none is left to learn from")]
+    OneNetwork {
+        /// The networks that have them all.
+        networks: String,
+    },
     /// The file cannot be read, or is no CSV.
     #[error("could not read splits `{path}`")]
     Read {
@@ -56,157 +102,82 @@ pub enum SplitError {
     },
 }
 
-/// Splits that [`seeded`] makes.
-pub const COUNT: u64 = 5;
-
-/// Five splits that hold out a fifth of `shapes` each; none where there is only one shape.
-#[must_use]
-pub fn seeded(shapes: &[GemmShape], seed: u64) -> Vec<Split> {
-    if shapes.len() < 2 {
-        return Vec::new();
-    }
-    let split = |index: u64| {
-        let mut shuffled = shapes.to_vec();
-        Random::new(seed.wrapping_mul(COUNT).wrapping_add(index)).shuffle(&mut shuffled);
-        let held_out = ((shapes.len() + 2) / 5).max(1);
-        let mut train = shuffled.split_off(held_out);
-        shuffled.sort_unstable();
-        train.sort_unstable();
-        Split {
-            name: format!("seed{}", seed.wrapping_mul(COUNT).wrapping_add(index)),
-            train,
-            test: shuffled,
+impl Protocol {
+    /// Reads a protocol, or the path of a file, which need not be UTF-8.
+    ///
+    /// # Errors
+    /// [`ProtocolError`], if it is `seeded:` without a number.
+    pub fn parse(text: &OsStr) -> Result<Self, ProtocolError> {
+        let name = text.to_string_lossy();
+        match name.split_once(':') {
+            None if name == "networks" => Ok(Self::Networks),
+            None if name == "seeded" => Ok(Self::Seeded(None)),
+            Some(("seeded", count)) => match count.parse() {
+                Ok(count @ 1..) => Ok(Self::Seeded(Some(count))),
+                _ => Err(ProtocolError(name.into_owned())),
+            },
+            _ => Ok(Self::File(text.into())),
         }
-    };
-    (0..COUNT).map(split).collect()
+    }
+
+    /// The splits of `shapes`, which are sorted and none twice.
+    ///
+    /// # Errors
+    /// [`SplitError`], if the file or the data set does not allow it.
+    pub fn splits(&self, shapes: &[GemmShape], seed: u64) -> Result<Splits, SplitError> {
+        match self {
+            Self::File(path) => file::splits(path, shapes),
+            Self::Networks => networks::splits(shapes),
+            Self::Seeded(further) => Ok(seeded::splits(*further, shapes, seed)),
+        }
+    }
 }
 
-/// The splits in a file with columns `m,k,n,batch` and one column a split, `train` or `test`.
-/// Shapes that are not among `shapes` are left out.
-///
-/// # Errors
-/// [`SplitError`] names the file and the line.
-pub fn read(path: &Path, shapes: &[GemmShape]) -> Result<Vec<Split>, SplitError> {
-    let fail = |source| SplitError::Read { path: path.to_owned(), source };
-    let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(fail)?;
-    let names = csv.headers().map_err(fail)?.clone();
-    let wrong =
-        |line: u64, problem: String| SplitError::Line { path: path.to_owned(), line, problem };
-    if names.len() < 5 || names.iter().take(4).ne(["m", "k", "n", "batch"]) {
-        return Err(wrong(1, "the columns must be m,k,n,batch and one a split".to_owned()));
+impl Default for Protocol {
+    fn default() -> Self {
+        Self::Seeded(None)
     }
-    let mut seen = BTreeSet::new();
-    if let Some(twice) = names.iter().find(|name| !seen.insert(*name)) {
-        return Err(wrong(1, format!("column `{twice}` is there twice")));
-    }
-    let mut sides: BTreeMap<GemmShape, Vec<bool>> = BTreeMap::new();
-    for record in csv.records() {
-        let record = record.map_err(fail)?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let (shape, trains) = row(&record).map_err(|problem| wrong(line, problem))?;
-        if sides.insert(shape, trains).is_some() {
-            return Err(wrong(line, format!("shape {shape} is there twice")));
-        }
-    }
-    let splits = names.iter().skip(4).enumerate().map(|(column, name)| {
-        let side = |trains: bool| -> Vec<GemmShape> {
-            let on_side =
-                |shape: &&GemmShape| sides.get(*shape).is_some_and(|one| one[column] == trains);
-            shapes.iter().filter(on_side).copied().collect()
-        };
-        let (train, test) = (side(true), side(false));
-        if train.is_empty() || test.is_empty() {
-            let (train, test) = (train.len(), test.len());
-            return Err(SplitError::OneSided {
-                path: path.to_owned(),
-                name: name.to_owned(),
-                train,
-                test,
-            });
-        }
-        Ok(Split { name: name.to_owned(), train, test })
-    });
-    splits.collect()
 }
 
-fn row(record: &csv::StringRecord) -> Result<(GemmShape, Vec<bool>), String> {
-    let mut sizes = [0; 4];
-    for (size, text) in sizes.iter_mut().zip(record) {
-        *size = text.parse().map_err(|_| format!("`{text}` is not a whole number below 2^32"))?;
+impl FromStr for Protocol {
+    type Err = ProtocolError;
+
+    fn from_str(text: &str) -> Result<Self, ProtocolError> {
+        Self::parse(text.as_ref())
     }
-    let [m, k, n, batch] = sizes;
-    let side = |text: &str| match text {
-        "train" => Ok(true),
-        "test" => Ok(false),
-        _ => Err(format!("`{text}` is neither `train` nor `test`")),
-    };
-    let sides = record.iter().skip(4).map(side).collect::<Result<_, _>>()?;
-    Ok((GemmShape { m, k, n, batch }, sides))
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Networks => f.write_str("networks"),
+            Self::Seeded(None) => f.write_str("seeded"),
+            Self::Seeded(Some(further)) => write!(f, "seeded:{further}"),
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shapes(count: u32) -> Vec<GemmShape> {
-        (1..=count).map(|m| GemmShape::new(m, 1, 1, 1)).collect()
-    }
-
-    fn read_text(text: &str, count: u32) -> Result<Vec<Split>, SplitError> {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        read(file.path(), &shapes(count))
-    }
-
     #[test]
-    fn five_seeded_splits_hold_out_a_fifth_and_repeat() {
-        let shapes = shapes(50);
-        let splits = seeded(&shapes, 3);
-        assert_eq!(splits.len(), 5);
-        for split in &splits {
-            assert_eq!((split.train.len(), split.test.len()), (40, 10));
-            let mut both = [&split.train[..], &split.test[..]].concat();
-            both.sort_unstable();
-            assert_eq!(both, shapes);
-        }
-        assert_eq!(splits, seeded(&shapes, 3));
-        assert_ne!(splits[0].test, splits[1].test);
-        assert_ne!(splits[0].test, seeded(&shapes, 4)[0].test);
-    }
-
-    #[test]
-    fn two_shapes_split_and_one_does_not() {
-        assert!(seeded(&shapes(1), 0).is_empty());
-        let split = &seeded(&shapes(2), 0)[0];
-        assert_eq!((split.train.len(), split.test.len()), (1, 1));
-    }
-
-    #[test]
-    fn a_file_says_which_side_and_what_is_not_in_the_data_is_left_out() {
-        let text = "m,k,n,batch,a,b\n1,1,1,1,train,test\n2,1,1,1,test,train\n9,1,1,1,test,test\n";
-        let splits = read_text(text, 3).unwrap();
-        let [one, two] = [1, 2].map(|m| vec![GemmShape::new(m, 1, 1, 1)]);
-        let split = |name: &str, train: &Vec<_>, test: &Vec<_>| Split {
-            name: name.to_owned(),
-            train: train.clone(),
-            test: test.clone(),
-        };
-        assert_eq!(splits, [split("a", &one, &two), split("b", &two, &one)]);
-    }
-
-    #[test]
-    fn bad_files_are_refused_by_line() {
-        let head = "m,k,n,batch,a\n";
+    fn names_are_protocols_and_anything_else_is_a_file() {
+        let file = |path: &str| Protocol::File(path.into());
         for (text, expected) in [
-            ("m,k,n,a\n1,1,1,train\n".to_owned(), "line 1: the columns must be"),
-            (format!("{head}1,1,1,1,train\n2,1,1,1,maybe\n"), "line 3: `maybe` is neither"),
-            (format!("{head}1,1,1.0,1,train\n"), "line 2: `1.0` is not a whole number"),
-            (format!("{head}1,1,1,1,train\n1,1,1,1,test\n"), "line 3: shape 1x1x1 is there twice"),
-            (format!("{head}1,1,1,1,train\n"), "leaves 1 shapes of the data set to train and 0"),
+            ("seeded", Protocol::default()),
+            ("seeded:20", Protocol::Seeded(Some(20))),
+            ("networks", Protocol::Networks),
+            ("./networks", file("./networks")),
+            ("splits.csv", file("splits.csv")),
+            ("C:/splits.csv", file("C:/splits.csv")),
         ] {
-            let message = read_text(&text, 3).unwrap_err().to_string();
-            assert!(message.contains(expected), "{message}");
+            let protocol: Protocol = text.parse().unwrap();
+            assert_eq!((&protocol, protocol.to_string()), (&expected, text.to_owned()));
         }
-        assert!(matches!(read_text("m,k,n,batch,a\n1,1\n", 3), Err(SplitError::Read { .. })));
+        for bad in ["seeded:", "seeded:0", "seeded:x", "seeded:65536", "seeded:-1"] {
+            assert!(bad.parse::<Protocol>().unwrap_err().to_string().contains(bad));
+        }
     }
 }

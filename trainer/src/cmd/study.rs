@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::builder::PossibleValuesParser;
 use trainer::study::{self, Context, Part, Study};
 
+use super::splits::SplitArgs;
 use super::train;
 use crate::output::Output;
 
@@ -17,10 +18,8 @@ use crate::output::Output;
 pub(crate) struct Args {
     /// The data set: CSV, gzip or not
     dataset: PathBuf,
-    /// Splits to score on: columns m,k,n,batch and one a split, `train` or `test`; without it, five
-    /// seeded ones that hold out a fifth of the shapes
-    #[arg(long, value_name = "FILE")]
-    splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits: SplitArgs,
     /// Measure this part alone; may be given several times
     #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(study::ALL.iter().map(|one| one.name())))]
     part: Vec<String>,
@@ -37,7 +36,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 impl Args {
     fn study(&self, path: &Path, out: &mut Output) -> anyhow::Result<Study> {
         let dataset = train::open(path, out)?;
-        let splits = train::splits(self.splits.as_deref(), self.seed, &dataset, out)?;
+        let splits = self.splits.draw(&dataset, self.seed, out)?;
         let context = Context::new(&dataset, &splits, self.seed);
         let parts = self.parts();
         let progress =

@@ -11,10 +11,11 @@ use trainer::dataset::Dataset;
 use trainer::export::{self, ExportError};
 use trainer::normalise::Normalisation;
 use trainer::score::{self, SplitScore};
-use trainer::split::{self, Split};
+use trainer::split::Split;
 use trainer::train::{self, Fitted, Method};
 use trainer::{file, learn, prune};
 
+use super::splits::SplitArgs;
 use crate::failure::{Hint as _, Unexpected, hinted};
 use crate::output::Output;
 
@@ -43,10 +44,8 @@ pub(crate) struct Args {
     /// How performance is weighed, for the pruners that group shapes
     #[arg(long, value_enum, default_value_t)]
     normalise: Normalisation,
-    /// Splits to score on: columns m,k,n,batch and one a split, `train` or `test`; without it, five
-    /// seeded ones that hold out a fifth of the shapes
-    #[arg(long, value_name = "FILE")]
-    splits: Option<PathBuf>,
+    #[command(flatten)]
+    splits: SplitArgs,
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -92,7 +91,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
     let dataset = open(&args.dataset, out)?;
     let device = device(&dataset, args.device.as_deref())?;
-    let splits = splits(args.splits.as_deref(), args.seed, &dataset, out)?;
+    let splits = args.splits.draw(&dataset, args.seed, out)?;
     if args.compare {
         return compare(&dataset, &splits, &method, out);
     }
@@ -110,7 +109,15 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         }
         blob => Some(blob.map_err(export_failed)?),
     };
-    let report = report::Report::of(&dataset, &device, &method, &fitted, &scores, blob.as_deref());
+    let report = report::Report::of(
+        &dataset,
+        &device,
+        &method,
+        &fitted,
+        &args.splits.protocol,
+        &scores,
+        blob.as_deref(),
+    );
     // Written first: that nobody reads the report must not cost the model.
     let written = match (&args.output, &blob, old) {
         (Some(path), Some(blob), Some(old)) => worth_writing(&scores, &method, args.force, out)
@@ -148,35 +155,6 @@ impl Args {
             .ok_or_else(missing)
             .hint("its rows have names such as those under `kernels`")
     }
-}
-
-/// The splits in the file at `path`; without it, seeded ones.
-pub(super) fn splits(
-    path: Option<&Path>,
-    seed: u64,
-    dataset: &Dataset,
-    out: &Output,
-) -> anyhow::Result<Vec<Split>> {
-    let shapes = dataset.shapes();
-    let Some(path) = path else {
-        let splits = split::seeded(&shapes, seed);
-        if splits.is_empty() {
-            out.warn(format_args!(
-                "only one shape, {}: one kernel for all, and no score on held-out shapes",
-                shapes.first().map(ToString::to_string).unwrap_or_default()
-            ));
-        }
-        return Ok(splits);
-    };
-    let splits = split::read(path, &shapes)?;
-    let unused = splits.iter().map(|one| shapes.len() - one.train.len() - one.test.len()).max();
-    if let Some(unused @ 1..) = unused {
-        out.warn(format_args!(
-            "{unused} shapes of the data set are not in `{}`: not scored on",
-            path.display()
-        ));
-    }
-    Ok(splits)
 }
 
 /// Read the data set and tell what is odd about it.
@@ -362,6 +340,7 @@ mod tests {
     fn scored(share: f64, one_best: f64) -> SplitScore {
         SplitScore {
             split: "seed0".to_owned(),
+            tasks: 49,
             share,
             ceiling: 1.0,
             one_best,

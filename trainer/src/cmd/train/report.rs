@@ -8,6 +8,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use trainer::dataset::{Dataset, Task};
 use trainer::learn::Grown;
 use trainer::score::{self, SplitScore};
+use trainer::split::Protocol;
 use trainer::train::{Fitted, Method};
 
 /// All that one training gave.
@@ -21,6 +22,7 @@ pub(super) struct Report {
     configurations: usize,
     suspects: Vec<Suspect>,
     method: MethodNames,
+    splits: String,
     share_of_optimal: Option<Shares>,
     fifth_percentile: Option<f64>,
     worst: Option<f64>,
@@ -63,17 +65,19 @@ struct MethodNames {
 /// Shares of optimal by split, in the splits' order.
 #[derive(serde::Serialize)]
 struct Shares {
+    /// Each split counts the same.
     mean: f64,
-    per_split: PerSplit,
+    per_split: PerSplit<f64>,
+    held_out: PerSplit<usize>,
 }
 
-struct PerSplit(Vec<(String, f64)>);
+struct PerSplit<T>(Vec<(String, T)>);
 
-impl Serialize for PerSplit {
+impl<T: Serialize> Serialize for PerSplit<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
-        for (split, share) in &self.0 {
-            map.serialize_entry(split, share)?;
+        for (split, value) in &self.0 {
+            map.serialize_entry(split, value)?;
         }
         map.end()
     }
@@ -85,6 +89,7 @@ impl Report {
         device: &str,
         method: &Method,
         fitted: &Fitted,
+        splits: &Protocol,
         scores: &[SplitScore],
         blob: Option<&[u8]>,
     ) -> Self {
@@ -103,6 +108,7 @@ impl Report {
             configurations: names.len(),
             suspects: dataset.suspects.iter().map(Suspect::of).collect(),
             method: MethodNames::of(method),
+            splits: splits.to_string(),
             share_of_optimal: Shares::of(scores),
             fifth_percentile: score::mean(scores, |score| score.fifth_percentile),
             worst: scores.iter().map(|score| score.worst).min_by(f64::total_cmp),
@@ -149,8 +155,10 @@ impl MethodNames {
 impl Shares {
     fn of(scores: &[SplitScore]) -> Option<Self> {
         let mean = score::mean(scores, |score| score.share)?;
-        let per_split = scores.iter().map(|score| (score.split.clone(), score.share));
-        Some(Self { mean, per_split: PerSplit(per_split.collect()) })
+        let named = |score: &SplitScore| score.split.clone();
+        let per_split = scores.iter().map(|score| (named(score), score.share)).collect();
+        let held_out = scores.iter().map(|score| (named(score), score.tasks)).collect();
+        Some(Self { mean, per_split: PerSplit(per_split), held_out: PerSplit(held_out) })
     }
 }
 
@@ -191,23 +199,31 @@ impl Report {
         if self.scores.is_empty() {
             return Ok(());
         }
-        let cell = |share: Option<f64>| percent(share);
+        let longest = self.scores.iter().map(|score| score.split.chars().count()).max();
+        let width = longest.map_or(10, |longest| (longest + 1).max(10));
         writeln!(f, "\nshare of optimal on held-out shapes")?;
-        let row = |f: &mut fmt::Formatter<'_>, name: &str, cells: [String; 5]| {
-            write!(f, "{name:<10}")?;
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, cells: [String; 6]| {
+            write!(f, "{name:<width$}")?;
             cells.iter().try_for_each(|cell| write!(f, "{cell:>10}"))?;
             writeln!(f)
         };
-        let heads = ["model", "5th pct", "worst", "one best", "ceiling"];
+        let heads = ["model", "5th pct", "worst", "one best", "ceiling", "held out"];
         row(f, "split", heads.map(str::to_owned))?;
         for score in &self.scores {
             let SplitScore { share, fifth_percentile, worst, one_best, ceiling, .. } = score;
             let shares = [share, fifth_percentile, worst, one_best, ceiling];
-            row(f, &score.split, shares.map(|one| cell(Some(*one))))?;
+            let [share, fifth, worst, one_best, ceiling] = shares.map(|one| percent(Some(*one)));
+            let held_out = score.tasks.to_string();
+            row(f, &score.split, [share, fifth, worst, one_best, ceiling, held_out])?;
         }
         let mean = self.share_of_optimal.as_ref().map(|shares| shares.mean);
         let shares = [mean, self.fifth_percentile, self.worst, self.one_best, self.ceiling];
-        row(f, "mean", shares.map(cell))?;
+        let [share, fifth, worst, one_best, ceiling] = shares.map(percent);
+        let splits = match self.scores.len() {
+            1 => "1 split".to_owned(),
+            count => format!("{count} splits"),
+        };
+        row(f, "mean", [share, fifth, worst, one_best, ceiling, splits])?;
         if let (Some(dtpr), Some(dttr)) = (self.dtpr, self.dttr) {
             writeln!(f, "DTPR {dtpr:.3}, DTTR {dttr:.3}")?;
         }

@@ -1,0 +1,44 @@
+//! The flag that says which shapes are held out.
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use trainer::dataset::Dataset;
+use trainer::split::{Protocol, Split};
+
+use crate::failure::Hint as _;
+use crate::output::Output;
+
+/// What to score on.
+#[derive(clap::Args)]
+pub(super) struct SplitArgs {
+    /// What to score on: `seeded` (five splits that hold out a fifth of the shapes), `seeded:N` (N
+    /// further ones), `networks` (one network's shapes in turn), or a CSV file with columns
+    /// m,k,n,batch and one a split, `train` or `test`
+    #[arg(
+        long = "splits", value_name = "PROTOCOL|FILE", default_value_t,
+        value_parser = OsStringValueParser::new().try_map(|text| Protocol::parse(&text))
+    )]
+    pub(super) protocol: Protocol,
+}
+
+impl SplitArgs {
+    /// The splits of the data set; tells what is odd about them.
+    pub(super) fn draw(
+        &self,
+        dataset: &Dataset,
+        seed: u64,
+        out: &Output,
+    ) -> anyhow::Result<Vec<Split>> {
+        let drawn = self.protocol.splits(&dataset.shapes(), seed);
+        let drawn = match &self.protocol {
+            Protocol::File(path) if !path.exists() => drawn.hint(
+                "`seeded`, `seeded:N` and `networks` are protocols; anything else is a file",
+            )?,
+            Protocol::Networks => {
+                drawn.hint("`--splits seeded` holds out shapes of any data set")?
+            }
+            _ => drawn?,
+        };
+        drawn.warnings.iter().for_each(|warning| out.warn(warning));
+        Ok(drawn.splits)
+    }
+}
