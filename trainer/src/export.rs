@@ -40,7 +40,7 @@ pub enum ExportError {
 pub fn encode(
     dataset: &Dataset,
     fitted: &Fitted,
-    method: &Method,
+    method: &Method<'_>,
     score: Option<Score>,
     device: &str,
 ) -> Result<Vec<u8>, ExportError> {
@@ -70,7 +70,7 @@ pub fn encode(
 
 /// The method in a line, as models carry it.
 #[must_use]
-pub fn describe(method: &Method) -> String {
+pub fn describe(method: &Method<'_>) -> String {
     let Method { pruner, learner, kernels, seed, .. } = method;
     format!("{} {kernels}, {}, seed {seed}", pruner.name(), learner.name())
 }

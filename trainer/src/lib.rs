@@ -14,6 +14,7 @@ pub mod normalise;
 pub mod performance;
 pub mod prune;
 mod random;
+pub mod redundancy;
 pub mod report;
 pub mod score;
 pub mod shape_list;

@@ -89,6 +89,11 @@ impl Output {
         }
     }
 
+    /// Whether details are told.
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
     /// Tell what may be wrong; silent with `--quiet`.
     pub(crate) fn warn(&self, message: impl fmt::Display) {
         if !self.quiet {

@@ -1,6 +1,8 @@
 //! Ways to choose the few kernels worth shipping. To add one: write its file, then list it in
 //! [`ALL`].
 
+mod budget;
+mod budgeted;
 mod greedy;
 mod groups;
 mod hdbscan;
@@ -14,6 +16,8 @@ mod warning;
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
 
+pub use budget::{Budget, BudgetError};
+pub use budgeted::Budgeted;
 pub use hdbscan::{Clustering, Sweep};
 pub use warning::Warning;
 

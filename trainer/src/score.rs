@@ -45,7 +45,7 @@ pub struct SplitScore {
 pub fn score(
     dataset: &Dataset,
     splits: &[Split],
-    method: &Method,
+    method: &Method<'_>,
     tuned: Option<usize>,
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<SplitScore>, LearnError> {
@@ -68,7 +68,7 @@ pub fn mean(scores: &[SplitScore], of: impl Fn(&SplitScore) -> f64) -> Option<f6
 fn score_split(
     dataset: &Dataset,
     split: &Split,
-    method: &Method,
+    method: &Method<'_>,
     tuned: Option<usize>,
 ) -> Result<SplitScore, LearnError> {
     let train = tasks_of(dataset, &split.train);

@@ -11,11 +11,11 @@ use crate::prune::{Pruner, Request};
 
 /// How kernels are chosen and trees grown.
 #[derive(Clone, Copy)]
-pub struct Method {
+pub struct Method<'a> {
     /// Chooses the kernel list.
-    pub pruner: &'static dyn Pruner,
+    pub pruner: &'a dyn Pruner,
     /// Grows the trees.
-    pub learner: &'static dyn Learner,
+    pub learner: &'a dyn Learner,
     /// Most kernels in the list.
     pub kernels: usize,
     /// How performance is weighed for the pruner.
@@ -50,7 +50,7 @@ pub struct ClassTree {
 ///
 /// # Errors
 /// [`LearnError`], if the learner fails.
-pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method) -> Result<Fitted, LearnError> {
+pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method<'_>) -> Result<Fitted, LearnError> {
     let performance = Performance::of(dataset, tasks);
     let request =
         Request { count: method.kernels, normalisation: method.normalisation, seed: method.seed };

@@ -1,5 +1,6 @@
 //! `gemmtree train`: from a data set to a model, with its score on held-out shapes.
 
+mod budget;
 mod report;
 
 use std::path::{Path, PathBuf};
@@ -10,11 +11,13 @@ use selector_core::{MAX_KERNELS, Model, ModelError, Score};
 use trainer::dataset::Dataset;
 use trainer::export::{self, ExportError};
 use trainer::normalise::Normalisation;
+use trainer::prune::Budgeted;
 use trainer::score::{self, SplitScore};
 use trainer::split::Split;
 use trainer::train::{self, Fitted, Method};
 use trainer::{file, learn, prune};
 
+use self::budget::Binaries;
 use super::splits::SplitArgs;
 use crate::failure::{Hint as _, Unexpected, hinted};
 use crate::output::Output;
@@ -29,9 +32,13 @@ pub(crate) struct Args {
     /// Where to write the model, trained on all rows
     #[arg(short, long)]
     output: Option<PathBuf>,
-    /// Most kernels to ship
-    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=MAX_KERNELS as i64))]
-    kernels: u8,
+    /// Most kernels to ship [default: 8, or 16 with --budget]
+    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=MAX_KERNELS as i64))]
+    kernels: Option<u8>,
+    /// What the binaries of the kernels may take, of the classes that were measured, such as
+    /// 65536, 256KiB or 1MiB; the data set must have their sizes
+    #[arg(long, value_name = "BYTES")]
+    budget: Option<budget::Bytes>,
     /// A pruner and a learner that go together
     #[arg(long, value_enum, default_value_t)]
     method: Preset,
@@ -57,7 +64,7 @@ pub(crate) struct Args {
     #[arg(long)]
     device: Option<String>,
     /// Score every pruner with every learner instead
-    #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method"])]
+    #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method", "budget"])]
     compare: bool,
     /// Replace a file that is no model, or a model that is better or for another device
     #[arg(long, requires = "output")]
@@ -91,6 +98,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
     let dataset = open(&args.dataset, out)?;
     let device = device(&dataset, args.device.as_deref())?;
+    let budget = args.budget.map(|bytes| budget::of(&dataset, bytes, &method, out)).transpose()?;
+    let within = budget.as_ref().map(|budget| Budgeted { budget });
+    let method = match &within {
+        Some(pruner) => Method { pruner, ..method },
+        None => method,
+    };
     let splits = args.splits.draw(&dataset, args.seed, out)?;
     if args.compare {
         return compare(&dataset, &splits, &method, out);
@@ -98,6 +111,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let fitted = fit(&dataset, &method)?;
     for warning in &fitted.warnings {
         out.warn(warning);
+    }
+    if let Some(budget) = &budget {
+        budget::tell_curve(&dataset, budget, &method, out);
     }
     let tuned = args.tuned(&dataset)?;
     let scores = scores(&dataset, &splits, &method, tuned, out)?;
@@ -109,6 +125,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         }
         blob => Some(blob.map_err(export_failed)?),
     };
+    let binaries = budget.as_ref().map(|budget| Binaries::of(budget, &fitted.kernels));
     let report = report::Report::of(
         &dataset,
         &device,
@@ -117,7 +134,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         &args.splits.protocol,
         &scores,
         blob.as_deref(),
-    );
+    )
+    .with_binaries(binaries);
     // Written first: that nobody reads the report must not cost the model.
     let written = match (&args.output, &blob, old) {
         (Some(path), Some(blob), Some(old)) => worth_writing(&scores, &method, args.force, out)
@@ -131,7 +149,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 }
 
 impl Args {
-    fn method(&self) -> anyhow::Result<Method> {
+    fn method(&self) -> anyhow::Result<Method<'static>> {
         let (pruner, learner) = self.method.names();
         let pruner = self.pruner.as_deref().unwrap_or(pruner);
         let learner = self.learner.as_deref().unwrap_or(learner);
@@ -139,7 +157,10 @@ impl Args {
         Ok(Method {
             pruner: prune::by_name(pruner).ok_or_else(|| unknown(pruner))?,
             learner: learn::by_name(learner).ok_or_else(|| unknown(learner))?,
-            kernels: usize::from(self.kernels),
+            kernels: usize::from(self.kernels.unwrap_or(match self.budget {
+                Some(_) => budget::MOST_KERNELS,
+                None => KERNELS,
+            })),
             normalisation: self.normalise,
             seed: self.seed,
         })
@@ -188,7 +209,7 @@ fn device(dataset: &Dataset, named: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-fn fit(dataset: &Dataset, method: &Method) -> anyhow::Result<Fitted> {
+fn fit(dataset: &Dataset, method: &Method<'_>) -> anyhow::Result<Fitted> {
     let all: Vec<usize> = (0..dataset.tasks().len()).collect();
     train::fit(dataset, &all, method).context("could not train on all rows")
 }
@@ -196,7 +217,7 @@ fn fit(dataset: &Dataset, method: &Method) -> anyhow::Result<Fitted> {
 fn scores(
     dataset: &Dataset,
     splits: &[Split],
-    method: &Method,
+    method: &Method<'_>,
     tuned: Option<usize>,
     out: &mut Output,
 ) -> anyhow::Result<Vec<SplitScore>> {
@@ -208,7 +229,7 @@ fn scores(
 fn compare(
     dataset: &Dataset,
     splits: &[Split],
-    method: &Method,
+    method: &Method<'_>,
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let mut rows = Vec::new();
@@ -231,6 +252,9 @@ fn export_failed(error: ExportError) -> anyhow::Error {
     }
 }
 
+/// Most kernels of a list, unless the user says.
+const KERNELS: u8 = 8;
+
 /// The learner that ships one kernel for all shapes.
 const SINGLE_BEST: &str = "single-best";
 
@@ -246,7 +270,7 @@ enum Old {
 }
 
 /// Refuse what cannot be written before the time is spent.
-fn check_target(path: &Path, method: &Method, force: bool) -> anyhow::Result<Old> {
+fn check_target(path: &Path, method: &Method<'_>, force: bool) -> anyhow::Result<Old> {
     if !method.learner.repeatable() {
         let (name, about) = (method.learner.name(), method.learner.about());
         let refused = anyhow!("learner `{name}` is compared, never shipped: {about}");
@@ -275,7 +299,7 @@ fn check_target(path: &Path, method: &Method, force: bool) -> anyhow::Result<Old
 /// Refuse a tree that picks worse, on held-out shapes, than the one best configuration would.
 fn worth_writing(
     scores: &[SplitScore],
-    method: &Method,
+    method: &Method<'_>,
     force: bool,
     out: &Output,
 ) -> anyhow::Result<()> {

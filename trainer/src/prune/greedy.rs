@@ -1,6 +1,13 @@
 //! Cover the tasks: add the kernel that helps the most, then swap while that helps.
+//!
+//! Of lists that lose the same, the one with better second kernels wins, so that a kernel that
+//! fails at run time leaves another that will do.
 
+use std::cmp::Ordering;
+
+use super::budget::Room;
 use super::{Performance, Pruned, Pruner, Request};
+use crate::redundancy::LARGEST_ACCEPTABLE_LOSS;
 
 /// Greedy cover of mean log performance, refined by swaps.
 pub(super) struct Greedy;
@@ -19,81 +26,215 @@ impl Pruner for Greedy {
     }
 
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
-        let cover = Cover { loss: columns(performance) };
-        let mut kernels = Vec::new();
-        let mut total = f64::INFINITY;
-        while kernels.len() < request.count.max(1) {
-            let Some((kernel, with)) = cover.best_addition(&kernels, total) else { break };
-            kernels.push(kernel);
-            total = with;
-        }
-        cover.swap(&mut kernels, total);
-        Pruned::new(kernels, Vec::new())
+        let cover = Cover::of(performance);
+        let room = Room { count: request.count.max(1), budget: None };
+        Pruned::new(cover.list(&room, Rule::Gain), Vec::new())
     }
 }
 
-/// Gains below this are rounding, not gain.
-const LEAST_GAIN: f64 = 1e-9;
+/// What a second kernel's loss weighs against the best one's: with 0 it decides between lists
+/// whose best kernels lose the same, and nothing else.
+const SECOND_WEIGHT: f64 = 0.0;
+
+/// Totals are compared in whole steps of this size: smaller differences are rounding.
+const STEP: f64 = 1.0 / (1 << 30) as f64;
 
 /// Losses column by column, for speed.
-struct Cover {
+pub(super) struct Cover {
     loss: Vec<Vec<f64>>,
+    /// What a task loses where the list has no kernel: more than by any of them.
+    none: Vec<f64>,
 }
 
-fn columns(performance: &Performance) -> Vec<Vec<f64>> {
-    performance.loss.columns().into_iter().map(|column| column.to_vec()).collect()
+/// What a list loses. The better one loses less by the best kernels, then leaves fewer tasks
+/// without an acceptable second one, then loses less by the second ones.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Total {
+    /// By the best kernels, in steps.
+    first: f64,
+    /// By the second ones as far as they are acceptable, in steps.
+    second: f64,
+    /// Tasks without an acceptable second kernel.
+    bare: usize,
+}
+
+impl Total {
+    pub(super) fn order(&self, other: &Self) -> Ordering {
+        (self.first.total_cmp(&other.first))
+            .then_with(|| self.bare.cmp(&other.bare))
+            .then_with(|| self.second.total_cmp(&other.second))
+    }
+
+    pub(super) fn is_less(&self, other: &Self) -> bool {
+        self.order(other) == Ordering::Less
+    }
+
+    /// How much less is lost by the best kernels than in `other`.
+    fn gain(&self, other: &Self) -> f64 {
+        other.first - self.first
+    }
+}
+
+/// Which of the kernels that help is added.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Rule {
+    /// The one that helps the most.
+    Gain,
+    /// The one that helps the most for each byte that its program adds.
+    GainPerByte,
+}
+
+/// A kernel that could be added.
+struct Candidate {
+    kernel: usize,
+    total: Total,
+    /// Bytes that it adds to the binaries.
+    bytes: u64,
+}
+
+impl Rule {
+    /// Less is better. Equal ones go to the kernel that comes first.
+    fn order(self, one: &Candidate, other: &Candidate, before: &Total) -> Ordering {
+        let by_total = || one.total.order(&other.total);
+        match self {
+            Self::Gain => by_total(),
+            Self::GainPerByte => {
+                // The larger ratio first, without dividing by a program that is there already.
+                let [left, right] = [(one, other), (other, one)]
+                    .map(|(one, other)| one.total.gain(before) * other.bytes as f64);
+                right.total_cmp(&left).then_with(by_total)
+            }
+        }
+    }
 }
 
 impl Cover {
-    /// Loss of each task under the best of `kernels`.
-    fn least(&self, kernels: &[usize]) -> Vec<f64> {
-        let mut least = vec![f64::INFINITY; self.loss.first().map_or(0, Vec::len)];
+    pub(super) fn of(performance: &Performance) -> Self {
+        let loss: Vec<Vec<f64>> =
+            performance.loss.columns().into_iter().map(|column| column.to_vec()).collect();
+        let worst = performance.loss.rows().into_iter();
+        let none = worst.map(|row| row.iter().copied().fold(0.0, f64::max) + 1.0).collect();
+        Self { loss, none }
+    }
+
+    /// The kernels chosen by `rule` and refined by swaps, as far as there is room; none only if
+    /// none fits.
+    pub(super) fn list(&self, room: &Room<'_>, rule: Rule) -> Vec<usize> {
+        let mut kernels = Vec::new();
+        self.fill(&mut kernels, room, rule);
+        // A swap may make room.
+        while self.swap(&mut kernels, room) && self.fill(&mut kernels, room, rule) {}
+        kernels
+    }
+
+    /// Add kernels while one lowers the loss, then while one gives a task an acceptable second
+    /// kernel; says whether any was added.
+    pub(super) fn fill(&self, kernels: &mut Vec<usize>, room: &Room<'_>, rule: Rule) -> bool {
+        let before = kernels.len();
+        while let Some(kernel) = self.addition(kernels, room, rule) {
+            kernels.push(kernel);
+        }
+        while let Some(kernel) = self.redundant_addition(kernels, room) {
+            kernels.push(kernel);
+        }
+        kernels.len() > before
+    }
+
+    fn addition(&self, kernels: &[usize], room: &Room<'_>, rule: Rule) -> Option<usize> {
+        let before = self.total(kernels);
+        let helping = |one: &Candidate| one.total.gain(&before) > 0.0 || kernels.is_empty();
+        let helping = self.additions(kernels, room).filter(helping);
+        helping.min_by(|one, other| rule.order(one, other, &before)).map(|one| one.kernel)
+    }
+
+    fn redundant_addition(&self, kernels: &[usize], room: &Room<'_>) -> Option<usize> {
+        let before = self.total(kernels);
+        let helping = self.additions(kernels, room).filter(|one| one.total.bare < before.bare);
+        let order = |one: &Candidate, other: &Candidate| {
+            let (left, right) = (one.total, other.total);
+            left.bare.cmp(&right.bare).then_with(|| left.order(&right))
+        };
+        helping.min_by(order).map(|one| one.kernel)
+    }
+
+    /// What each kernel that fits would make of the list.
+    fn additions(&self, kernels: &[usize], room: &Room<'_>) -> impl Iterator<Item = Candidate> {
+        let (first, second) = self.best_two(kernels);
+        let candidate = move |kernel: usize| {
+            let bytes = room.bytes_of(kernels, kernel)?;
+            let total = self.sum((0..first.len()).map(|row| {
+                let loss = self.loss[kernel][row];
+                // Never NaN: `none` is no NaN, and `min` passes one over.
+                if loss < first[row] {
+                    (loss, first[row])
+                } else {
+                    (first[row], second[row].min(loss))
+                }
+            }));
+            Some(Candidate { kernel, total, bytes })
+        };
+        (0..self.loss.len()).filter_map(candidate)
+    }
+
+    /// What a list loses.
+    pub(super) fn total(&self, kernels: &[usize]) -> Total {
+        let (first, second) = self.best_two(kernels);
+        self.sum(first.into_iter().zip(second))
+    }
+
+    /// Loss of each task under the best of `kernels` and under the second.
+    fn best_two(&self, kernels: &[usize]) -> (Vec<f64>, Vec<f64>) {
+        let (mut first, mut second) = (self.none.clone(), self.none.clone());
         for kernel in kernels {
-            for (least, loss) in least.iter_mut().zip(&self.loss[*kernel]) {
-                *least = least.min(*loss);
+            for (row, loss) in self.loss[*kernel].iter().enumerate() {
+                if *loss < first[row] {
+                    second[row] = first[row];
+                    first[row] = *loss;
+                } else {
+                    second[row] = second[row].min(*loss);
+                }
             }
         }
-        least
+        (first, second)
     }
 
-    /// The first kernel of those that lower the total the most, if any lowers it below `total`.
-    fn best_addition(&self, kernels: &[usize], total: f64) -> Option<(usize, f64)> {
-        let least = self.least(kernels);
-        let mut best = None;
-        let mut bound = total - LEAST_GAIN;
-        for (kernel, column) in self.loss.iter().enumerate() {
-            let with: f64 = column.iter().zip(&least).map(|(loss, least)| loss.min(*least)).sum();
-            if with < bound {
-                best = Some((kernel, with));
-                bound = with - LEAST_GAIN;
-            }
+    fn sum(&self, losses: impl Iterator<Item = (f64, f64)>) -> Total {
+        let (mut first, mut second, mut bare) = (0.0, 0.0, 0);
+        for (one, other) in losses {
+            first += one;
+            second += other.min(LARGEST_ACCEPTABLE_LOSS);
+            bare += usize::from(other > LARGEST_ACCEPTABLE_LOSS);
         }
-        best
+        let steps = |sum: f64| (sum / STEP).round();
+        Total { first: steps(first + SECOND_WEIGHT * second), second: steps(second), bare }
     }
 
-    /// Exchange kernels one at a time while the total falls.
-    fn swap(&self, kernels: &mut [usize], mut total: f64) {
-        let mut place = 0;
-        let mut since_gain = 0;
+    /// Exchange kernels one at a time while that is better; says whether any was exchanged.
+    pub(super) fn swap(&self, kernels: &mut [usize], room: &Room<'_>) -> bool {
+        let mut total = self.total(kernels);
+        let (mut place, mut since_gain, mut any) = (0, 0, false);
         while since_gain < kernels.len() {
-            let others: Vec<usize> = kernels
-                .iter()
-                .copied()
-                .enumerate()
-                .filter(|(at, _)| *at != place)
-                .map(|(_, one)| one)
-                .collect();
-            match self.best_addition(&others, total) {
-                Some((kernel, with)) => {
-                    kernels[place] = kernel;
-                    total = with;
-                    since_gain = 0;
+            let others = without(kernels, place);
+            let best =
+                self.additions(&others, room).min_by(|one, other| one.total.order(&other.total));
+            match best.filter(|one| one.total.is_less(&total)) {
+                Some(better) => {
+                    kernels[place] = better.kernel;
+                    total = better.total;
+                    (since_gain, any) = (0, true);
                 }
                 None => since_gain += 1,
             }
             place = (place + 1) % kernels.len();
         }
+        any
     }
+}
+
+/// The list without the kernel at `place`.
+pub(super) fn without(kernels: &[usize], place: usize) -> Vec<usize> {
+    let others = kernels.iter().enumerate().filter(|(at, _)| *at != place);
+    others.map(|(_, kernel)| *kernel).collect()
 }
 
 #[cfg(test)]
@@ -119,6 +260,20 @@ mod tests {
 
     #[test]
     fn a_kernel_that_helps_nowhere_is_not_kept() {
-        assert_eq!(kept(array![[0.0, 0.0, 2.0], [0.0, 0.0, 0.0]], 3), [0]);
+        assert_eq!(kept(array![[0.0, 1.5, 2.0], [0.0, 1.5, 4.0]], 3), [0]);
+    }
+
+    #[test]
+    fn a_kernel_that_helps_only_as_second_is_kept_where_there_is_room() {
+        // Each alone suffices; two are kept, so that one may fail.
+        assert_eq!(kept(array![[0.0, 0.9, 0.2], [0.0, 0.9, 2.0]], 3), [0, 1]);
+        assert_eq!(kept(array![[0.0, 0.9, 0.2], [0.0, 0.9, 2.0]], 1), [0]);
+    }
+
+    #[test]
+    fn of_lists_that_lose_the_same_the_more_redundant_wins() {
+        // The last two lose nothing together with the first; the last is nearly as good elsewhere.
+        let loss = array![[0.0, 3.0, 0.5], [0.0, 3.0, 0.5], [2.0, 0.0, 0.0]];
+        assert_eq!(kept(loss, 2), [0, 2]);
     }
 }

@@ -140,7 +140,7 @@ impl<'a> Context<'a> {
     ///
     /// # Errors
     /// [`StudyError::Learn`].
-    pub fn scores(&self, method: &Method) -> Result<Arc<Vec<SplitScore>>, StudyError> {
+    pub fn scores(&self, method: &Method<'_>) -> Result<Arc<Vec<SplitScore>>, StudyError> {
         let Method { pruner, learner, kernels, normalisation, seed } = method;
         let name = format!("{} + {}", pruner.name(), learner.name());
         let key = format!("scores {name} {kernels} {normalisation} {seed}");

@@ -51,7 +51,7 @@ impl Part for DefaultMethod {
 }
 
 /// The default method with `count` kernels.
-pub(super) fn method(context: &Context<'_>, count: usize) -> Method {
+pub(super) fn method(context: &Context<'_>, count: usize) -> Method<'static> {
     Method {
         pruner: prune::ALL[0],
         learner: learn::ALL[0],

@@ -56,7 +56,7 @@ impl Part for Orderings {
     }
 
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
-        let standing = |method: Method| {
+        let standing = |method: Method<'_>| {
             let scores = context.scores(&method)?;
             let shares: Vec<f64> = scores.iter().map(|one: &SplitScore| one.share).collect();
             let method = format!("{} + {}", method.pruner.name(), method.learner.name());
@@ -66,7 +66,7 @@ impl Part for Orderings {
     }
 }
 
-fn methods(context: &Context<'_>) -> Vec<Method> {
+fn methods(context: &Context<'_>) -> Vec<Method<'static>> {
     let shipped = || learn::ALL.iter().filter(|learner| learner.repeatable());
     let pairs =
         prune::ALL.iter().flat_map(|pruner| shipped().map(move |learner| (pruner, learner)));

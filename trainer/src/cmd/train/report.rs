@@ -11,6 +11,8 @@ use trainer::score::{self, SplitScore};
 use trainer::split::Protocol;
 use trainer::train::{Fitted, Method};
 
+use super::budget::Binaries;
+
 /// All that one training gave.
 #[derive(serde::Serialize)]
 pub(super) struct Report {
@@ -35,6 +37,8 @@ pub(super) struct Report {
     leaves: usize,
     depth: usize,
     bytes: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binaries: Option<Binaries>,
     #[serde(skip)]
     scores: Vec<SplitScore>,
     #[serde(skip)]
@@ -87,7 +91,7 @@ impl Report {
     pub(super) fn of(
         dataset: &Dataset,
         device: &str,
-        method: &Method,
+        method: &Method<'_>,
         fitted: &Fitted,
         splits: &Protocol,
         scores: &[SplitScore],
@@ -121,9 +125,17 @@ impl Report {
             leaves: fitted.trees.iter().map(|one| one.tree.leaves()).sum(),
             depth: fitted.trees.iter().map(|one| one.tree.depth()).max().unwrap_or(0),
             bytes: blob.map(<[u8]>::len),
+            binaries: None,
             scores: scores.to_vec(),
             tree: blob.and_then(|blob| Model::parse(blob).ok()).map(|model| classes(&model)),
         }
+    }
+}
+
+impl Report {
+    /// The report with what the binaries of a budget take.
+    pub(super) fn with_binaries(self, binaries: Option<Binaries>) -> Self {
+        Self { binaries, ..self }
     }
 }
 
@@ -146,7 +158,7 @@ impl Suspect {
 }
 
 impl MethodNames {
-    fn of(method: &Method) -> Self {
+    fn of(method: &Method<'_>) -> Self {
         let (pruner, learner) = (method.pruner.name(), method.learner.name());
         Self { pruner, learner, kernels: method.kernels, seed: method.seed }
     }
@@ -181,6 +193,9 @@ impl fmt::Display for Report {
         writeln!(f, "kernels  {}", self.kernels.len())?;
         for kernel in &self.kernels {
             writeln!(f, "         {kernel}")?;
+        }
+        if let Some(binaries) = &self.binaries {
+            writeln!(f, "binaries {binaries}")?;
         }
         write!(f, "tree     {} leaves, {} deep", self.leaves, self.depth)?;
         if let Some(bytes) = self.bytes {
@@ -253,7 +268,7 @@ pub(super) struct Compared {
 }
 
 impl Compared {
-    pub(super) fn of(method: &Method, scores: &[SplitScore]) -> Self {
+    pub(super) fn of(method: &Method<'_>, scores: &[SplitScore]) -> Self {
         Self {
             method: MethodNames::of(method),
             share_of_optimal: Shares::of(scores),
