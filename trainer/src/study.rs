@@ -1,11 +1,17 @@
 //! Every table and figure of both papers, measured on any data set. To add a part: write its file,
 //! then list it in [`ALL`].
 
+mod bars;
+mod comparison;
 mod components;
 mod context;
 mod data;
+mod grid;
+mod heat;
+mod lines;
 mod method;
 mod orderings;
+mod page;
 mod plain;
 mod pruning;
 mod splits;
@@ -18,6 +24,7 @@ use serde::Serialize;
 use crate::learn::LearnError;
 
 pub use context::{Context, Sides};
+pub use page::MADE_BY;
 pub use table::{Cell, Column, Drawing, Table, Unit};
 
 /// A part of the study: some tables on one subject.
@@ -61,6 +68,15 @@ pub struct Standing {
     pub method: String,
     /// Geometric mean share of optimal on held-out tasks, mean over the splits, 0…1.
     pub share: f64,
+}
+
+/// What was found on several data sets.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Studies {
+    /// One a data set.
+    pub studies: Vec<Study>,
+    /// Tables over all of them.
+    pub comparison: Vec<Table>,
 }
 
 /// What was found on a data set.
@@ -130,5 +146,24 @@ impl Study {
             splits: context.sides.iter().map(|split| split.name.clone()).collect(),
             tables: Vec::new(),
         }
+    }
+}
+
+impl Studies {
+    /// The studies, with their orderings of methods compared.
+    #[must_use]
+    pub fn new(studies: Vec<Study>) -> Self {
+        Self { comparison: comparison::of(&studies), studies }
+    }
+
+    /// Everything on one page: nothing outside it is loaded and no script runs. The same studies
+    /// make the same bytes.
+    #[must_use]
+    pub fn html(&self) -> String {
+        page::html(self)
+    }
+
+    fn tables(&self) -> impl Iterator<Item = &Table> {
+        self.comparison.iter().chain(self.studies.iter().flat_map(|study| &study.tables))
     }
 }

@@ -19,7 +19,7 @@ const BASE: [[u8; 3]; 12] = [
 ];
 
 /// The rules that give class `k<id>` its colour, for ids up to `last`.
-pub(super) fn css(last: u8) -> String {
+pub(crate) fn css(last: u8) -> String {
     let rule = |id: u8| {
         let colour = colour(id);
         let [red, green, blue] = colour;
@@ -28,6 +28,15 @@ pub(super) fn css(last: u8) -> String {
             ".k{id}{{fill:#{red:02x}{green:02x}{blue:02x};background:#{red:02x}{green:02x}{blue:02x}}}\
              .i{id}{{fill:{ink};color:{ink}}}\n"
         )
+    };
+    (0..=last).map(rule).collect()
+}
+
+/// The rules that draw lines of class `s<id>` in that colour, for ids up to `last`.
+pub(crate) fn strokes(last: u8) -> String {
+    let rule = |id: u8| {
+        let [red, green, blue] = colour(id);
+        format!(".s{id}{{stroke:#{red:02x}{green:02x}{blue:02x}}}\n")
     };
     (0..=last).map(rule).collect()
 }

@@ -3,7 +3,7 @@
 use std::fmt::{self, Display, Formatter, Write};
 
 /// A text from a model or a data set, harmless in HTML and in attributes.
-pub(super) struct Text<T>(pub(super) T);
+pub(crate) struct Text<T>(pub(crate) T);
 
 impl<T: Display> Display for Text<T> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
@@ -35,22 +35,22 @@ impl Write for Escaping<'_, '_> {
 }
 
 /// A share as a percentage.
-pub(super) fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
 /// Time over the best one.
-pub(super) fn slowdown(slowdown: Option<f64>) -> String {
+pub(crate) fn slowdown(slowdown: Option<f64>) -> String {
     slowdown.map_or_else(|| "unknown".to_owned(), |one| format!("{one:.2}×"))
 }
 
 /// The same as part of a sentence, for a task.
-pub(super) fn times_best(slowdown: Option<f64>) -> String {
+pub(crate) fn times_best(slowdown: Option<f64>) -> String {
     slowdown.map_or_else(|| "not measured".to_owned(), |one| format!("{one:.2}× the best time"))
 }
 
 /// A time with a fitting unit, to three digits.
-pub(super) fn time(nanoseconds: f64) -> String {
+pub(crate) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         ..1e3 => (nanoseconds, "ns"),
         ..1e6 => (nanoseconds / 1e3, "µs"),
@@ -61,7 +61,7 @@ pub(super) fn time(nanoseconds: f64) -> String {
 }
 
 /// Three digits that count; whole numbers whole.
-pub(super) fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 {
         return format!("{value:.0}");
     }
@@ -71,12 +71,12 @@ pub(super) fn digits(value: f64) -> String {
 }
 
 /// `count` and the word, in the plural where it is not one.
-pub(super) fn counted(count: usize, word: &str) -> String {
+pub(crate) fn counted(count: usize, word: &str) -> String {
     if count == 1 { format!("1 {word}") } else { format!("{count} {word}s") }
 }
 
 /// The text, its middle left out if it is longer than `most` characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shortened(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {
         return text.to_owned();

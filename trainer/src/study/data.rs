@@ -73,7 +73,7 @@ fn counts(context: &Context<'_>, wins: &[usize]) -> Table {
     let wrong = "configurations left out, since they once computed a wrong result".to_owned();
     rows.push((wrong, dataset.suspects.len()));
     let row = |(what, count): (String, usize)| vec![Cell::from(what), Cell::from(count)];
-    Table::new("data", "What was measured", "")
+    Table::new("measured", "What was measured", "")
         .column("what", Unit::Text)
         .column("count", Unit::Count)
         .with_rows(rows.into_iter().map(row).collect())

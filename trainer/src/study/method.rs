@@ -28,11 +28,7 @@ impl Part for DefaultMethod {
             let scores = context.scores(&method(context, count))?;
             rows.push(row(count, &scores));
         }
-        let title = format!(
-            "The default method, {} + {}, on held-out tasks",
-            prune::ALL[0].name(),
-            learn::ALL[0].name()
-        );
+        let title = format!("The default method, {}, on held-out tasks", name());
         let table = Table::new("method", title, "")
             .column("kernels", Unit::Count)
             .column("one configuration", Unit::Percent)
@@ -48,6 +44,11 @@ impl Part for DefaultMethod {
             "means over the splits, but the least of all splits as the worst; DTPR and DTTR as in the second paper",
         )])
     }
+}
+
+/// What the default method is called.
+pub(super) fn name() -> String {
+    format!("{} + {}", prune::ALL[0].name(), learn::ALL[0].name())
 }
 
 /// The default method with `count` kernels.

@@ -6,7 +6,7 @@ use super::{Cell, Context, Table, Unit};
 pub(super) fn columns(table: Table, name: &str, context: &Context<'_>) -> Table {
     let first = table.column(name, Unit::Percent);
     let split = |table: Table, side: &super::Sides| {
-        table.column(format!("{name}, {}", side.name), Unit::Percent)
+        table.column(format!("{name} {}", side.name), Unit::Percent)
     };
     context.sides.iter().fold(first, split)
 }

@@ -153,10 +153,18 @@ impl Table {
         self
     }
 
-    /// The place of the column called `name`.
+    /// The rows as CSV under one line of names; shares are in per cent.
     #[must_use]
-    pub fn place(&self, name: &str) -> Option<usize> {
-        self.columns.iter().position(|column| column.name == name)
+    pub fn csv(&self) -> Vec<u8> {
+        let mut writer = csv::Writer::from_writer(Vec::new());
+        let names = self.columns.iter().map(super::page::titled).collect();
+        let rows = self.rows.iter().map(|row| row.iter().map(Cell::in_file).collect());
+        for record in std::iter::once(names).chain(rows) {
+            let record: Vec<String> = record;
+            // Nothing in memory fails to be written.
+            let _ = writer.write_record(&record);
+        }
+        writer.into_inner().unwrap_or_default()
     }
 }
 
@@ -175,6 +183,15 @@ impl Cell {
         let rounded = (value * factor).round() / factor;
         // Adding zero turns -0 into 0.
         rounded.is_finite().then_some(rounded + 0.0)
+    }
+
+    /// The cell as CSV has it; nothing for nothing.
+    fn in_file(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Count(count) => count.to_string(),
+            _ => self.value().map(|value| value.to_string()).unwrap_or_default(),
+        }
     }
 
     /// The cell for people: shares in per cent with two decimals, a dash for nothing.

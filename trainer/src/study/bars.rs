@@ -1,0 +1,72 @@
+//! A bar for each row, or where there are many, columns beside each other.
+
+use std::fmt::Write;
+
+use super::{Table, Unit, method};
+use crate::report::text::Text;
+
+/// More rows are drawn as columns without names.
+const NAMED: usize = 24;
+const WIDTH: f64 = 600.0;
+const HEIGHT: f64 = 160.0;
+
+pub(super) fn html(table: &Table, label: usize, value: usize) -> String {
+    let lengths: Vec<f64> =
+        table.rows.iter().map(|row| row[value].value().unwrap_or(0.0).max(0.0)).collect();
+    let most = match table.columns[value].unit {
+        Unit::Percent => 100.0,
+        _ => lengths.iter().copied().fold(0.0, f64::max),
+    };
+    let parts: Vec<f64> =
+        lengths.iter().map(|length| if most > 0.0 { length / most } else { 0.0 }).collect();
+    match table.rows.len() {
+        ..=NAMED => named(table, label, value, &parts),
+        _ => columns(table, label, value, &parts),
+    }
+}
+
+fn named(table: &Table, label: usize, value: usize, parts: &[f64]) -> String {
+    let row = |(row, part): (&Vec<super::Cell>, &f64)| {
+        let name = row[label].shown();
+        let class = if name == method::name() { " class=\"ours\"" } else { "" };
+        format!(
+            "<tr{class}><th scope=\"row\">{}<span class=\"track\" aria-hidden=\"true\"><span class=\"fill\" \
+             style=\"width:{:.1}%\"></span></span></th><td class=\"number\">{}</td></tr>\n",
+            Text(name),
+            part.min(1.0) * 100.0,
+            row[value].shown()
+        )
+    };
+    let rows: String = table.rows.iter().zip(parts).map(row).collect();
+    let [label, value] = [label, value].map(|place| Text(&table.columns[place].name).to_string());
+    format!(
+        "<table class=\"bars\">\n<thead class=\"unseen\"><tr><th scope=\"col\">{label}</th><th \
+         scope=\"col\">{value}</th></tr></thead>\n<tbody>\n{rows}</tbody>\n</table>\n"
+    )
+}
+
+fn columns(table: &Table, label: usize, value: usize, parts: &[f64]) -> String {
+    let width = WIDTH / parts.len() as f64;
+    let mut drawn = String::new();
+    for (index, (row, part)) in table.rows.iter().zip(parts).enumerate() {
+        let height = part.min(1.0) * (HEIGHT - 20.0);
+        let _ = write!(
+            drawn,
+            "<rect class=\"column\" x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"{height:.1}\"><title>{}: \
+             {}</title></rect>",
+            index as f64 * width,
+            HEIGHT - height,
+            width * 0.85,
+            Text(row[label].shown()),
+            row[value].shown()
+        );
+    }
+    let first = table.rows.first().map(|row| row[value].shown()).unwrap_or_default();
+    format!(
+        "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{}: {} columns\">{drawn}<text \
+         x=\"0\" y=\"13\">{first} {}</text></svg></figure>\n",
+        Text(&table.title),
+        parts.len(),
+        Text(&table.columns[value].name)
+    )
+}
