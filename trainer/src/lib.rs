@@ -1,9 +1,11 @@
 //! The trainer: from measurements to the few kernels worth shipping and a tree that picks among
 //! them.
 
+pub mod classify;
 pub mod components;
 pub mod config_choice;
 pub mod dataset;
+mod division;
 pub mod emit;
 pub mod export;
 pub mod file;

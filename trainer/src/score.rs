@@ -116,7 +116,7 @@ const TUNED_AT: [(bool, f64); 2] = [(true, 8.0), (false, 10.0)];
 
 /// The column of the one tuned configuration: the best where the measured shape is nearest, by
 /// the logarithms of its dimensions.
-fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
+pub(crate) fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
     let ours = |name: &String| name.parse::<kernels::Configuration>().is_ok();
     let direct = dataset.configurations().iter().all(ours);
     let side = TUNED_AT.iter().find(|(one, _)| *one == direct).map_or(10.0, |(_, side)| *side);

@@ -2,6 +2,7 @@
 //! then list it in [`ALL`].
 
 mod bars;
+mod classifiers;
 mod comparison;
 mod components;
 mod context;
@@ -16,6 +17,7 @@ mod plain;
 mod pruning;
 mod splits;
 mod table;
+mod trees;
 
 use std::ops::RangeInclusive;
 
@@ -124,6 +126,8 @@ pub static ALL: &[&dyn Part] = &[
     &components::Variance,
     &pruning::Pruning,
     &method::DefaultMethod,
+    &classifiers::Classifiers,
+    &trees::Trees,
     // Last, since it asks the others.
     &orderings::Orderings,
 ];

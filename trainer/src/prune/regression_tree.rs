@@ -6,6 +6,7 @@ use selector_core::GemmShape;
 
 use super::groups::{self, Points};
 use super::{Performance, Pruned, Pruner, Request};
+use crate::division;
 
 /// A regression tree on m, k, n and batch with as many leaves as kernels.
 pub(super) struct RegressionTree;
@@ -69,7 +70,8 @@ impl Node {
         for feature in FEATURES {
             let mut sorted = rows.clone();
             sorted.sort_by_key(|row| (feature(points.shapes[*row]), *row));
-            for (size, gain) in gains(&points.weights, &sorted) {
+            let add = |sums: &mut [f64], row, sign| add(sums, &points.weights, row, sign);
+            for (size, gain) in division::gains(&sorted, points.weights.ncols(), LEAF, add) {
                 let [last, next] = [size - 1, size].map(|at| feature(points.shapes[sorted[at]]));
                 if last < next && gain > best.gain {
                     let (left, right) = sorted.split_at(size);
@@ -94,41 +96,17 @@ impl Node {
             .flat_map(|row| points.weights.row(*row))
             .map(|weight| weight * weight)
             .sum();
-        squares - squared(&mean) / count
+        squares - division::squared(&mean) / count
     }
 }
 
 const FEATURES: [fn(GemmShape) -> u32; 4] =
     [|shape| shape.m, |shape| shape.k, |shape| shape.n, |shape| shape.batch];
 
-/// The gain of dividing `sorted` after each size that leaves enough on both sides.
-fn gains(weights: &Array2<f64>, sorted: &[usize]) -> Vec<(usize, f64)> {
-    let mut left = vec![0.0; weights.ncols()];
-    let mut right = left.clone();
-    sorted.iter().for_each(|row| add(&mut right, weights, *row, 1.0));
-    let count = sorted.len() as f64;
-    let whole = squared(&right) / count;
-    let mut gains = Vec::new();
-    for (index, row) in sorted.iter().enumerate() {
-        let size = index + 1;
-        add(&mut left, weights, *row, 1.0);
-        add(&mut right, weights, *row, -1.0);
-        if size >= LEAF && size + LEAF <= sorted.len() {
-            let size_right = count - size as f64;
-            gains.push((size, squared(&left) / size as f64 + squared(&right) / size_right - whole));
-        }
-    }
-    gains
-}
-
 fn add(sums: &mut [f64], weights: &Array2<f64>, row: usize, sign: f64) {
     for (sum, weight) in sums.iter_mut().zip(weights.row(row)) {
         *sum += sign * weight;
     }
-}
-
-fn squared(sums: &[f64]) -> f64 {
-    sums.iter().map(|sum| sum * sum).sum()
 }
 
 #[cfg(test)]

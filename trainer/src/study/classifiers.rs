@@ -1,0 +1,306 @@
+//! How well classifiers pick among the kernels of a list (first paper, section 6).
+
+mod job;
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+
+use self::job::{Found, Job, SEEDS};
+use super::{
+    COUNTS, Cell, Context, Drawing, Part, STANDING_KERNELS, Standing, StudyError, Table, Unit,
+    method, splits,
+};
+use crate::classify::{self, FeatureSet};
+use crate::learn;
+use crate::normalise::Normalisation;
+use crate::performance::first_largest;
+use crate::prune::{self, Pruner};
+use crate::score;
+
+/// Shares of optimal with the kernel that each classifier predicts.
+pub(super) struct Classifiers;
+
+/// Counts that the first paper's tables have.
+const PAPER: [usize; 4] = [5, 6, 8, 15];
+/// The first paper's way to choose the kernels that classifiers pick among.
+const PEER: &str = "pca-k-means";
+
+impl Part for Classifiers {
+    fn name(&self) -> &'static str {
+        "classifiers"
+    }
+
+    fn about(&self) -> &'static str {
+        "how well ten classifiers pick among the kernels of a list"
+    }
+
+    fn steps(&self, context: &Context<'_>) -> u64 {
+        let lists = pruners().len() * FeatureSet::ALL.len() + 1;
+        (lists * COUNTS.count() * context.sides.len()) as u64
+    }
+
+    fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
+        let mut all = Vec::new();
+        for pruner in pruners() {
+            all.push((pruner, rows(context, pruner, &COUNTS.collect::<Vec<_>>())?));
+        }
+        let mut tables = vec![paper(&all)];
+        tables.extend(all.iter().map(|(pruner, rows)| long(context, *pruner, rows)));
+        tables.push(against(context, &all)?);
+        Ok(tables.into_iter().map(|table| splits::note(table, context)).collect())
+    }
+
+    fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
+        let mut standings = Vec::new();
+        for pruner in pruners() {
+            let rows = rows(context, pruner, &[STANDING_KERNELS])?;
+            let classifiers = rows.into_iter().filter(|row| row.classifier.is_some());
+            standings.extend(classifiers.map(|row| {
+                let method = format!("{} + {}, {}", pruner.name(), row.name, row.features.name());
+                Standing { method, share: row.mean() }
+            }));
+        }
+        Ok(standings)
+    }
+}
+
+/// The first paper's, and our default.
+fn pruners() -> Vec<&'static dyn Pruner> {
+    let peer = prune::by_name(PEER).into_iter();
+    peer.chain(prune::ALL.first().copied().filter(|ours| ours.name() != PEER)).collect()
+}
+
+/// A method with a list of at most `kernels`, on every split.
+struct Row {
+    features: FeatureSet,
+    kernels: usize,
+    name: &'static str,
+    /// `None` for what no classifier changes.
+    classifier: Option<usize>,
+    shares: Vec<f64>,
+}
+
+impl Row {
+    fn mean(&self) -> f64 {
+        splits::mean(&self.shares)
+    }
+}
+
+/// By features, count and method: the ceiling, the one best, then the classifiers.
+fn rows(
+    context: &Context<'_>,
+    pruner: &'static dyn Pruner,
+    counts: &[usize],
+) -> Result<Vec<Row>, StudyError> {
+    let places = 0..context.sides.len();
+    // First, so that no two threads choose the same lists.
+    places.clone().into_par_iter().for_each(|place| {
+        context.lists(place, pruner, Normalisation::Scaled);
+    });
+    let mut jobs = Vec::new();
+    for features in FeatureSet::ALL {
+        for kernels in counts.iter().copied() {
+            jobs.extend(places.clone().map(|place| Job { pruner, features, kernels, place }));
+        }
+    }
+    let found: Vec<Arc<Found>> =
+        jobs.par_iter().map(|job| job.found(context)).collect::<Result<_, _>>()?;
+    let mut rows = Vec::new();
+    for (jobs, found) in jobs.chunks(places.len().max(1)).zip(found.chunks(places.len().max(1))) {
+        let row = |name, classifier, share: &dyn Fn(&Found) -> f64| Row {
+            features: jobs[0].features,
+            kernels: jobs[0].kernels,
+            name,
+            classifier,
+            shares: found.iter().map(|one| share(one)).collect(),
+        };
+        rows.push(row("ceiling", None, &|found| found.ceiling));
+        rows.push(row("one best", None, &|found| found.one_best));
+        for (index, classifier) in classify::ALL.iter().enumerate() {
+            rows.push(row(classifier.name(), Some(index), &|found| found.shares[index]));
+        }
+    }
+    Ok(rows)
+}
+
+/// The first paper's tables 1 and 2, for every list and feature set.
+fn paper(all: &[(&'static dyn Pruner, Vec<Row>)]) -> Table {
+    let mut table = Table::new(
+        "classifiers",
+        "Share of optimal with the kernel that a classifier predicts, mean over the splits",
+        "first paper, tables 1 and 2",
+    )
+    .column("list", Unit::Text)
+    .column("features", Unit::Text)
+    .column("classifier", Unit::Text);
+    for count in PAPER {
+        table = table.column(format!("{count} kernels"), Unit::Percent);
+    }
+    let mut cells = Vec::new();
+    for (pruner, rows) in all {
+        for first in rows.iter().filter(|row| row.kernels == PAPER[0]) {
+            let same = |row: &&Row| row.features == first.features && row.name == first.name;
+            let names = [pruner.name(), first.features.name(), first.name].map(Cell::from);
+            let means = PAPER.map(|count| {
+                let of_count = |row: &&Row| row.kernels == count && same(row);
+                rows.iter().find(of_count).map_or(Cell::None, |row| Cell::Share(row.mean()))
+            });
+            cells.push([&names[..], &means].concat());
+        }
+    }
+    let features = "raw features are m, k, n and batch; aug has products and ratios of them too";
+    let seeds = format!("trees are means of {SEEDS} seeds, which break ties between questions");
+    table.with_rows(cells).note(features).note(seeds)
+}
+
+/// Every count and every split.
+fn long(context: &Context<'_>, pruner: &dyn Pruner, rows: &[Row]) -> Table {
+    let id = if pruner.name() == PEER { "classifiers-peer-list" } else { "classifiers-our-list" };
+    let title = format!("Classifiers on the list of {}, by split", pruner.name());
+    let table = Table::new(id, title, "first paper, section 6")
+        .column("features", Unit::Text)
+        .column("kernels", Unit::Count)
+        .column("classifier", Unit::Text);
+    let cells = |row: &Row| {
+        let names = vec![row.features.name().into(), row.kernels.into(), row.name.into()];
+        names.into_iter().chain(splits::cells(&row.shares)).collect()
+    };
+    splits::columns(table, "share", context)
+        .drawn(Drawing::Lines { panel: Some(0), line: 2, x: 1, y: 3 })
+        .with_rows(rows.iter().map(cells).collect())
+}
+
+/// Our default method against the best of all classifiers on the first paper's list.
+fn against(
+    context: &Context<'_>,
+    all: &[(&'static dyn Pruner, Vec<Row>)],
+) -> Result<Table, StudyError> {
+    let names = format!("{} + {}", prune::ALL[0].name(), learn::ALL[0].name());
+    let table = Table::new(
+        "ours-against-classifiers",
+        format!("The default method, {names}, against the best of ten classifiers"),
+        "",
+    )
+    .column("kernels", Unit::Count)
+    .column("ours", Unit::Percent)
+    .column("best classifier's", Unit::Percent)
+    .column("difference", Unit::Points)
+    .column("best classifier", Unit::Text)
+    .column("features", Unit::Text);
+    let mut cells = Vec::new();
+    for kernels in COUNTS.filter(|_| !context.sides.is_empty()) {
+        let ours =
+            score::mean(&context.scores(&method::method(context, kernels))?, |one| one.share);
+        let peers = all.iter().filter(|(pruner, _)| pruner.name() == PEER);
+        let of_count = |row: &&Row| row.kernels == kernels && row.classifier.is_some();
+        let peers: Vec<&Row> = peers.flat_map(|(_, rows)| rows).filter(of_count).collect();
+        let best = first_largest(&peers.iter().map(|row| row.mean()).collect::<Vec<_>>());
+        if let (Some(ours), Some(best)) = (ours, peers.get(best)) {
+            let theirs = best.mean();
+            cells.push(vec![
+                kernels.into(),
+                Cell::Share(ours),
+                Cell::Share(theirs),
+                Cell::Share(ours - theirs),
+                best.name.into(),
+                best.features.name().into(),
+            ]);
+        }
+    }
+    let note =
+        format!("classifiers on the list of {PEER}, both feature sets; means over the splits");
+    Ok(table.with_rows(cells).note(note))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::dataset::{Dataset, Rows};
+    use crate::split;
+
+    /// Shapes in three groups, each with a kernel of its own that is twice as fast.
+    fn grouped(shapes: usize) -> Dataset {
+        let row = |at: usize| {
+            let m = 10 * (at + 1);
+            let time = |kernel: usize| if kernel == 3 * at / shapes { 1000 } else { 2000 };
+            let lines =
+                (0..4).map(|kernel| format!("{m},64,64,1,kernel-{kernel},{}", time(kernel)));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let rows: Vec<String> = (0..shapes).map(row).collect();
+        let text = format!("m,k,n,batch,configuration,time_ns\n{}\n", rows.join("\n"));
+        let rows = Rows::read(Path::new("grouped.csv"), text.as_bytes()).unwrap();
+        let (counts, measurements) = (rows.counts, rows.measurements);
+        Dataset::from_measurements(Path::new("grouped.csv"), rows.header, counts, measurements)
+            .unwrap()
+    }
+
+    fn share(table: &Table, names: &[&str], column: &str) -> f64 {
+        let named = |row: &&Vec<Cell>| names.iter().all(|name| row.contains(&Cell::from(*name)));
+        let row = table.rows.iter().find(named).unwrap();
+        let place = table.columns.iter().position(|one| one.name == column).unwrap();
+        row[place].value().unwrap()
+    }
+
+    #[test]
+    fn trees_find_groups_that_one_threshold_parts() {
+        let dataset = grouped(60);
+        let splits = split::seeded(&dataset.shapes(), 0);
+        let context = Context::new(&dataset, &splits, 0);
+        let tables = Classifiers.measure(&context).unwrap();
+        let ids: Vec<&str> = tables.iter().map(|table| table.id).collect();
+        let expected = [
+            "classifiers",
+            "classifiers-peer-list",
+            "classifiers-our-list",
+            "ours-against-classifiers",
+        ];
+        assert_eq!(ids, expected);
+        for list in ["pca-k-means", "greedy"] {
+            assert_eq!(share(&tables[0], &[list, "raw", "ceiling"], "8 kernels"), 100.0);
+            assert!(share(&tables[0], &[list, "raw", "tree-a"], "8 kernels") > 97.0);
+            assert!(share(&tables[0], &[list, "raw", "one best"], "8 kernels") < 70.0);
+        }
+        assert_eq!(tables[0].rows.len(), 2 * 2 * (2 + classify::ALL.len()));
+        assert_eq!(tables[3].rows.len(), COUNTS.count());
+        let standings = Classifiers.standings(&context).unwrap();
+        assert_eq!(standings.len(), 2 * 2 * classify::ALL.len());
+        let tree = standings.iter().find(|one| one.method == "pca-k-means + tree-a, raw").unwrap();
+        let shown = share(&tables[0], &["pca-k-means", "raw", "tree-a"], "8 kernels");
+        assert!((100.0 * tree.share - shown).abs() < 1e-6);
+    }
+
+    #[test]
+    fn the_number_of_threads_reaches_no_number() {
+        let dataset = grouped(20);
+        let splits = split::seeded(&dataset.shapes(), 3);
+        let tables = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let context = Context::new(&dataset, &splits[..2], 3);
+                serde_json::to_string(&rows_of(&context)).unwrap()
+            })
+        };
+        assert_eq!(tables(1), tables(3));
+    }
+
+    fn rows_of(context: &Context<'_>) -> Vec<Table> {
+        let pruners = pruners().into_iter();
+        pruners
+            .map(|pruner| long(context, pruner, &rows(context, pruner, &[4, 5]).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn one_shape_is_not_split_and_the_tables_say_so() {
+        let dataset = grouped(1);
+        let context = Context::new(&dataset, &[], 0);
+        for table in Classifiers.measure(&context).unwrap() {
+            assert!(table.rows.is_empty(), "{}", table.id);
+            assert!(table.notes.iter().any(|note| note.contains("only one shape")));
+        }
+    }
+}
