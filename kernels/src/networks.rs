@@ -5,6 +5,7 @@
 //! small filter, so there is no matrix product to speak of.
 
 mod alexnet;
+mod antonnet;
 mod form;
 mod googlenet;
 mod grid;

@@ -12,9 +12,10 @@ pub struct Grid {
     shapes: fn() -> Vec<GemmShape>,
 }
 
-/// Every grid. `po2` and `go2` are the second paper's; `first-paper` is
+/// Every grid. `antonnet`, `go2` and `po2` are the second paper's; `first-paper` is
 /// [`first_paper`](super::first_paper).
 pub static GRIDS: &[Grid] = &[
+    Grid { name: "antonnet", shapes: super::antonnet::shapes },
     Grid { name: "first-paper", shapes: super::first_paper },
     Grid { name: "go2", shapes: go2 },
     Grid { name: "po2", shapes: po2 },
@@ -78,6 +79,8 @@ mod tests {
         let cube = |side| GemmShape::new(side, side, side, 1);
         assert_eq!(ends(&po2), [cube(64), cube(2048)]);
         assert_eq!(ends(&go2), [cube(256), cube(3840)]);
+        // The paper's go2 is some 8 times as large as its AntonNet.
+        assert_eq!(go2.len() / of("antonnet").len(), 6);
         assert_eq!(of("first-paper"), super::super::first_paper());
         assert!(Grid::by_name("po3").unwrap_err().to_string().contains("go2, po2"));
     }

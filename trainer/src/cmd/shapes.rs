@@ -14,7 +14,7 @@ use crate::output::Output;
 #[derive(clap::Args)]
 #[command(
     after_help = "Networks: alexnet, googlenet, mobilenet_v1, mobilenet_v2, resnet50, resnet50_v2, \
-        squeezenet1.1, vgg16.\nGrids: first-paper, go2, po2.\n\n\
+        squeezenet1.1, vgg16.\nGrids: antonnet, first-paper, go2, po2.\n\n\
         Example:\n  gemmtree shapes mobilenet_v2 resnet50 --max-flop 2e8 > shapes.csv"
 )]
 pub(crate) struct Args {
@@ -31,7 +31,7 @@ pub(crate) struct Args {
 /// Flags that say which shapes of a network are meant.
 #[derive(clap::Args, Clone, Debug)]
 pub(crate) struct Filter {
-    /// Images at once
+    /// Images at once, of networks; a grid says so itself
     #[arg(long, value_name = "N", default_value = "1", value_parser = images())]
     pub(crate) batch: u16,
     /// Leave out shapes with more floating-point operations, e.g. 2e8
