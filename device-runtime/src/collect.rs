@@ -483,6 +483,65 @@ mod tests {
     }
 
     #[test]
+    fn the_true_order_is_kept_though_the_clock_falls_while_candidates_run() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        // Later rows are faster, but the clock is low while the sixth and what follows run.
+        let time = |number: usize| 1000 - 10 * number as u64;
+        let slow = |calls: usize| if (5..13).contains(&calls) { 16 } else { 10 };
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut worker = Fake::new(move |number, calls| {
+            let sample = time(number) * slow(calls) / 10;
+            tell.send((number, sample)).unwrap();
+            Ok(vec![sample])
+        });
+        run(&path, &mut worker).unwrap();
+        drop(worker);
+        let raw: Vec<_> = told.into_iter().collect();
+        let first = |number| raw.iter().find(|(one, _)| *one == number).unwrap().1;
+        assert!(first(5) > first(4), "the raw order is the wrong one");
+        for (number, planned) in plan().iter().enumerate() {
+            let name = planned.configuration.to_string();
+            let kept = rows(&path).into_iter().find(|row| row.configuration == name).unwrap();
+            assert_eq!((kept.status, kept.samples), (Status::Ok, vec![time(number)]));
+        }
+    }
+
+    #[test]
+    fn a_hang_a_crash_and_a_kill_leave_eight_times_and_two_failures() {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        let killed = std::panic::catch_unwind(|| {
+            let mut worker = Fake::new(|number, _| match number {
+                3 => Err(WorkerFailure::TimedOut(Duration::from_secs(1))),
+                5 => Err(WorkerFailure::Died(Phase::Launch)),
+                6 => panic!("as if all were killed"),
+                _ => Ok(vec![1000]),
+            });
+            run(&path, &mut worker)
+        });
+        assert!(killed.is_err());
+        // The row that was being written.
+        let mut text = fs::read(&path).unwrap();
+        let half = plan()[6].configuration.to_string();
+        text.extend(format!("8,8,8,1,f32-nn,{}", &half[..half.len() - 2]).bytes());
+        fs::write(&path, text).unwrap();
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut worker = Fake::new(move |number, _| {
+            tell.send(number).unwrap();
+            Ok(vec![1000])
+        });
+        let tally = run(&path, &mut worker).unwrap();
+        drop(worker);
+        let ran: Vec<usize> = told.into_iter().collect();
+        assert!(!ran.contains(&3) && !ran.contains(&5), "{ran:?}");
+        assert_eq!(ran.iter().filter(|number| **number == 6).count(), 1, "{ran:?}");
+        assert_eq!((tally.done, rows(&path).len()), (10, 10));
+        let statuses = [Status::Ok, Status::TimedOut, Status::LaunchFailed];
+        assert_eq!(statuses.map(|status| count(&path, status)), [8, 1, 1]);
+    }
+
+    #[test]
     fn an_interrupted_run_goes_on() {
         let folder = folder();
         let path = folder.path().join("data.csv");

@@ -21,7 +21,7 @@ use crate::dataset::Dataset;
 
 pub use comparison::Compared;
 pub use histogram::Bin;
-pub use numbers::{KernelNumbers, Numbers, Source, TaskNumbers};
+pub use numbers::{KernelNumbers, Numbers, Source, SuspectNumbers, TaskNumbers};
 pub use reason::Reason;
 pub use training::Training;
 

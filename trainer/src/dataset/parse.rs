@@ -374,6 +374,8 @@ mod tests {
     fn a_byte_order_mark_windows_line_ends_and_spaces_are_taken() {
         let text = "\u{feff}m, k ,n,batch, configuration,time_ns\r\n8, 9,10,1,a, 100\r\n";
         assert_eq!(read(text.as_bytes()).unwrap().time(0, 0), 100.0);
+        let quoted = "\u{feff}\"m\",k,n,batch,configuration,time_ns\r\n8,9,10,1,\"a\",\"100\"\r\n";
+        assert_eq!(read(quoted.as_bytes()).unwrap().time(0, 0), 100.0);
     }
 
     #[test]

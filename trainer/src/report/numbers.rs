@@ -9,7 +9,7 @@ use super::histogram::{self, Bin};
 use super::reason::{self, Reason};
 use super::training::{self, Training};
 use super::{ReportError, text};
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Suspect};
 use crate::model_file;
 use crate::performance::{Performance, first_least};
 
@@ -30,6 +30,8 @@ pub struct Numbers {
     pub without_tree: usize,
     /// Tasks where no kernel that the leaf ranks was measured; they count as very slow.
     pub unmeasured: usize,
+    /// Configurations that were once wrong, which count nowhere else.
+    pub suspects: Vec<SuspectNumbers>,
     /// Ways to choose, by their share of optimal.
     pub comparison: Vec<Compared>,
     /// The kernel list.
@@ -51,6 +53,15 @@ pub struct Source {
     pub device: String,
     /// Its driver; empty if not known.
     pub driver: String,
+}
+
+/// A configuration that computed a wrong result.
+#[derive(Clone, Debug, Serialize)]
+pub struct SuspectNumbers {
+    /// Its name.
+    pub name: String,
+    /// Where it was wrong, for people.
+    pub wrong_on: String,
 }
 
 /// A kernel of the list on the data set.
@@ -130,12 +141,19 @@ pub(super) fn of(
         training: training::of(model, dataset, &tasks),
         without_tree: dataset.tasks().len() - known.len(),
         unmeasured: tasks.iter().filter(|task| task.runs.is_none()).count(),
+        suspects: dataset.suspects.iter().map(SuspectNumbers::of).collect(),
         comparison: comparison::of(model, dataset, &performance, &columns, &tasks),
         kernels: kernels(model, &performance, &columns, &tasks),
         histogram: histogram::of(&tasks),
         worst: worst(&tasks),
         tasks,
     })
+}
+
+impl SuspectNumbers {
+    fn of(suspect: &Suspect) -> Self {
+        Self { name: suspect.configuration.clone(), wrong_on: suspect.places() }
+    }
 }
 
 fn source(file: &str, device: &str, driver: &str) -> Source {
@@ -224,6 +242,9 @@ impl std::fmt::Display for Numbers {
             writeln!(f, "  {:>7}  {}", text::percent(one.share), one.way)?;
         }
         writeln!(f, "{}", self.training.sentence())?;
+        for suspect in &self.suspects {
+            writeln!(f, "  {} is left out: wrong result on {}", suspect.name, suspect.wrong_on)?;
+        }
         for task in self.worst.iter().take(3).map(|place| &self.tasks[*place]) {
             let reason = task.reasons.first().map(ToString::to_string).unwrap_or_default();
             let lost = text::times_best(task.slowdown);

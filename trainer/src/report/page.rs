@@ -42,6 +42,13 @@ fn header(numbers: &Numbers) -> String {
             "<p class=\"notice\">{left_out} of classes that the model has no tree for are left out.</p>"
         ));
     }
+    notes.extend(numbers.suspects.iter().map(|suspect| {
+        format!(
+            "<p class=\"notice\"><code>{}</code> is left out: wrong result on {}.</p>",
+            Text(&suspect.name),
+            Text(&suspect.wrong_on)
+        )
+    }));
     if numbers.unmeasured > 0 {
         let count = counted(numbers.unmeasured, "shape");
         notes.push(format!(
