@@ -96,7 +96,9 @@ fn rows(
     let places = 0..context.sides.len();
     // First, so that no two threads choose the same lists.
     places.clone().into_par_iter().for_each(|place| {
-        context.lists(place, pruner, Normalisation::Scaled);
+        for count in counts {
+            context.list(place, pruner, Normalisation::Scaled, *count);
+        }
     });
     let mut jobs = Vec::new();
     for features in FeatureSet::ALL {

@@ -29,7 +29,7 @@ impl Part for Variance {
         let row =
             |share: &f64| vec![Cell::Share(*share), Cell::from(components.enough_for(*share))];
         let needed = "Components that hold more than a part of the variance";
-        let needed = Table::new("components-needed", needed, "first paper, section 3.2")
+        let needed = Table::new("components-needed", needed, "first paper, figure 3")
             .column("part of variance", Unit::Percent)
             .column("components", Unit::Count)
             .with_rows(SHARES.iter().map(row).collect());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{COUNTS, StudyError};
+use super::StudyError;
 use crate::dataset::Dataset;
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
@@ -97,42 +97,20 @@ impl<'a> Context<'a> {
     ///
     /// # Panics
     /// There is no such split.
-    #[must_use]
     pub fn list(
         &self,
         place: usize,
         pruner: &dyn Pruner,
         normalisation: Normalisation,
         count: usize,
-    ) -> Pruned {
-        let at = COUNTS.into_iter().position(|one| one == count);
-        let prepared = |at| self.lists(place, pruner, normalisation).get(at).cloned();
-        at.and_then(prepared).unwrap_or_else(|| {
-            let request = Request { count, normalisation, seed: self.seed };
-            pruner.prune(&self.sides[place].train, &request)
-        })
-    }
-
-    /// The lists of all lengths in [`COUNTS`].
-    ///
-    /// # Panics
-    /// There is no split at `place`.
-    pub fn lists(
-        &self,
-        place: usize,
-        pruner: &dyn Pruner,
-        normalisation: Normalisation,
-    ) -> Arc<Vec<Pruned>> {
+    ) -> Arc<Pruned> {
         let normalisation = if pruner.weighs() { normalisation } else { Normalisation::default() };
-        let key = format!("lists {place} {} {normalisation}", pruner.name());
-        let made = self.once(&key, || {
-            let request = |count| Request { count, normalisation, seed: self.seed };
-            let train = &self.sides[place].train;
-            let lists = COUNTS.map(|count| pruner.prune(train, &request(count)));
-            Ok::<_, Infallible>(lists.collect())
-        });
+        let request = Request { count, normalisation, seed: self.seed };
+        let key = format!("list {place} {} {normalisation} {count}", pruner.name());
+        let train = &self.sides[place].train;
+        let made = self.once(&key, || Ok::<_, Infallible>(pruner.prune(train, &request)));
         match made {
-            Ok(lists) => lists,
+            Ok(list) => list,
         }
     }
 

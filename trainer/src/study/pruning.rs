@@ -35,7 +35,9 @@ impl Part for Pruning {
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         jobs(context).par_iter().for_each(|(split, pruner, normalisation)| {
-            context.lists(*split, *pruner, *normalisation);
+            for count in COUNTS {
+                context.list(*split, *pruner, *normalisation, count);
+            }
             context.step();
         });
         let lines = lines(context);
@@ -141,7 +143,7 @@ const SAMPLES: [usize; 6] = [1, 2, 3, 5, 10, 20];
 
 fn sweep(context: &Context<'_>) -> Table {
     let title = "What HDBSCAN finds by its parameters";
-    let table = Table::new("hdbscan", title, "first paper, section 4.2")
+    let table = Table::new("hdbscan", title, "first paper, section 4")
         .column("normalisation", Unit::Text)
         .column("smallest cluster", Unit::Count)
         .column("neighbours", Unit::Count)
