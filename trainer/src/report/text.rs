@@ -61,8 +61,7 @@ pub(crate) fn time(nanoseconds: f64) -> String {
 }
 
 /// Three digits that count; whole numbers whole.
-#[must_use]
-pub fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 {
         return format!("{value:.0}");
     }

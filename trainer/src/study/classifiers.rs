@@ -21,8 +21,6 @@ use crate::score;
 /// Shares of optimal with the kernel that each classifier predicts.
 pub(super) struct Classifiers;
 
-/// Counts that the first paper's tables have.
-const PAPER: [usize; 4] = [5, 6, 8, 15];
 /// The first paper's way to choose the kernels that classifiers pick among.
 const PEER: &str = "pca-k-means";
 
@@ -45,10 +43,10 @@ impl Part for Classifiers {
         for pruner in pruners() {
             all.push((pruner, rows(context, pruner, &COUNTS.collect::<Vec<_>>())?));
         }
-        let mut tables = vec![paper(&all)];
-        tables.extend(all.iter().map(|(pruner, rows)| long(context, *pruner, rows)));
-        tables.push(against(context, &all)?);
-        Ok(tables.into_iter().map(|table| splits::note(table, context)).collect())
+        let ours = against(context, &all)?;
+        let lists = all.iter().map(|(pruner, rows)| on_list(context, *pruner, rows));
+        let tables = lists.chain([ours]);
+        Ok(tables.map(|table| splits::note(table, context)).collect())
     }
 
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
@@ -126,41 +124,14 @@ fn rows(
     Ok(rows)
 }
 
-/// The first paper's tables 1 and 2, for every list and feature set.
-fn paper(all: &[(&'static dyn Pruner, Vec<Row>)]) -> Table {
-    let mut table = Table::new(
-        "classifiers",
-        "Share of optimal with the kernel that a classifier predicts, mean over the splits",
-        "first paper, tables 1 and 2",
-    )
-    .column("list", Unit::Text)
-    .column("features", Unit::Text)
-    .column("classifier", Unit::Text);
-    for count in PAPER {
-        table = table.column(format!("{count} kernels"), Unit::Percent);
-    }
-    let mut cells = Vec::new();
-    for (pruner, rows) in all {
-        for first in rows.iter().filter(|row| row.kernels == PAPER[0]) {
-            let same = |row: &&Row| row.features == first.features && row.name == first.name;
-            let names = [pruner.name(), first.features.name(), first.name].map(Cell::from);
-            let means = PAPER.map(|count| {
-                let of_count = |row: &&Row| row.kernels == count && same(row);
-                rows.iter().find(of_count).map_or(Cell::None, |row| Cell::Share(row.mean()))
-            });
-            cells.push([&names[..], &means].concat());
-        }
-    }
-    let features = "raw features are m, k, n and batch; aug has products and ratios of them too";
-    let seeds = format!("trees are means of {SEEDS} seeds, which break ties between questions");
-    table.with_rows(cells).note(features).note(seeds)
-}
-
-/// Every count and every split.
-fn long(context: &Context<'_>, pruner: &dyn Pruner, rows: &[Row]) -> Table {
+/// The first paper's tables, at every count and on every split.
+fn on_list(context: &Context<'_>, pruner: &dyn Pruner, rows: &[Row]) -> Table {
     let id = if pruner.name() == PEER { "classifiers-peer-list" } else { "classifiers-our-list" };
-    let title = format!("Classifiers on the list of {}, by split", pruner.name());
-    let table = Table::new(id, title, "first paper, section 6")
+    let title = format!(
+        "Share of optimal with the kernel that a classifier predicts, on the list of {}",
+        pruner.name()
+    );
+    let table = Table::new(id, title, "first paper, tables 1 and 2")
         .column("features", Unit::Text)
         .column("kernels", Unit::Count)
         .column("classifier", Unit::Text);
@@ -169,8 +140,10 @@ fn long(context: &Context<'_>, pruner: &dyn Pruner, rows: &[Row]) -> Table {
         names.into_iter().chain(splits::cells(&row.shares)).collect()
     };
     splits::columns(table, "share", context)
-        .drawn(Drawing::Lines { panel: Some(0), line: 2, x: 1, y: 3 })
+        .drawn(Drawing::HeatMap { panel: Some(0), row: 2, column: 1, value: 3 })
         .with_rows(rows.iter().map(cells).collect())
+        .note("raw features are m, k, n and batch; aug has products and ratios of them too")
+        .note(format!("trees are means of {SEEDS} seeds, which break ties between questions"))
 }
 
 /// Our default method against the best of all classifiers on the first paper's list.
@@ -240,11 +213,11 @@ mod tests {
             .unwrap()
     }
 
-    fn share(table: &Table, names: &[&str], column: &str) -> f64 {
-        let named = |row: &&Vec<Cell>| names.iter().all(|name| row.contains(&Cell::from(*name)));
-        let row = table.rows.iter().find(named).unwrap();
-        let place = table.columns.iter().position(|one| one.name == column).unwrap();
-        row[place].value().unwrap()
+    /// With 8 kernels and raw features.
+    fn share(table: &Table, classifier: &str) -> f64 {
+        let names = ["raw".into(), 8.into(), classifier.into()];
+        let row = table.rows.iter().find(|row| row[..3] == names).unwrap();
+        row[3].value().unwrap()
     }
 
     #[test]
@@ -254,24 +227,20 @@ mod tests {
         let context = Context::new(&dataset, &splits, 0);
         let tables = Classifiers.measure(&context).unwrap();
         let ids: Vec<&str> = tables.iter().map(|table| table.id).collect();
-        let expected = [
-            "classifiers",
-            "classifiers-peer-list",
-            "classifiers-our-list",
-            "ours-against-classifiers",
-        ];
+        let expected =
+            ["classifiers-peer-list", "classifiers-our-list", "ours-against-classifiers"];
         assert_eq!(ids, expected);
-        for list in ["pca-k-means", "greedy"] {
-            assert_eq!(share(&tables[0], &[list, "raw", "ceiling"], "8 kernels"), 100.0);
-            assert!(share(&tables[0], &[list, "raw", "tree-a"], "8 kernels") > 97.0);
-            assert!(share(&tables[0], &[list, "raw", "one best"], "8 kernels") < 70.0);
+        for table in &tables[..2] {
+            assert_eq!(share(table, "ceiling"), 100.0);
+            assert!(share(table, "tree-a") > 97.0);
+            assert!(share(table, "one best") < 70.0);
+            assert_eq!(table.rows.len(), 2 * COUNTS.count() * (2 + classify::ALL.len()));
         }
-        assert_eq!(tables[0].rows.len(), 2 * 2 * (2 + classify::ALL.len()));
-        assert_eq!(tables[3].rows.len(), COUNTS.count());
+        assert_eq!(tables[2].rows.len(), COUNTS.count());
         let standings = Classifiers.standings(&context).unwrap();
         assert_eq!(standings.len(), 2 * 2 * classify::ALL.len());
         let tree = standings.iter().find(|one| one.method == "pca-k-means + tree-a, raw").unwrap();
-        let shown = share(&tables[0], &["pca-k-means", "raw", "tree-a"], "8 kernels");
+        let shown = share(&tables[0], "tree-a");
         assert!((100.0 * tree.share - shown).abs() < 1e-6);
     }
 
@@ -292,7 +261,7 @@ mod tests {
     fn rows_of(context: &Context<'_>) -> Vec<Table> {
         let pruners = pruners().into_iter();
         pruners
-            .map(|pruner| long(context, pruner, &rows(context, pruner, &[4, 5]).unwrap()))
+            .map(|pruner| on_list(context, pruner, &rows(context, pruner, &[4, 5]).unwrap()))
             .collect()
     }
 
