@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, mem};
 
 use crate::header;
 use crate::payload::{Head, TreeHead};
 use crate::{
-    Feature, Leaf, MAX_DEPTH, MAX_ENTRIES, MAX_FEATURES, MAX_KERNELS, Model, ModelError, Node,
-    NodeError, PackedConfig, ProblemClass, Score,
+    Feature, Leaf, Loss, MAX_DEPTH, MAX_ENTRIES, MAX_FEATURES, MAX_KERNELS, Model, ModelError,
+    Node, NodeError, PackedConfig, ProblemClass, Samples, Score,
 };
 
 /// A tree as the trainer grows it.
@@ -63,6 +63,31 @@ impl Tree {
             }
             Some((depth, tree))
         })
+    }
+}
+
+impl Drop for Tree {
+    /// Without recursion, so that no depth is too deep.
+    fn drop(&mut self) {
+        let mut pending = Vec::new();
+        self.take_children(&mut pending);
+        while let Some(mut tree) = pending.pop() {
+            tree.take_children(&mut pending);
+        }
+    }
+}
+
+impl Tree {
+    /// Move both sides of a split to `pending`, and leave leaves in their place.
+    fn take_children(&mut self, pending: &mut Vec<Self>) {
+        if let Self::Split { left, right, .. } = self {
+            for side in [left, right] {
+                if matches!(**side, Self::Split { .. }) {
+                    let leaf = Leaf::new(&[], Loss::UNKNOWN, Loss::UNKNOWN, Samples::NONE);
+                    pending.push(mem::replace(side, Self::Leaf(leaf)));
+                }
+            }
+        }
     }
 }
 

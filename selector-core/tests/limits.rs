@@ -55,7 +55,7 @@ fn chains_of_40_and_of_64_splits_answer_at_every_level() {
 #[test]
 fn a_chain_of_65_splits_is_refused_by_number() {
     for leaves_left in [false, true] {
-        for depth in [65, 20_000] {
+        for depth in [65, 200_000] {
             let error = source(2, vec![chain(depth, leaves_left)]).encode().unwrap_err();
             let actual = depth as usize;
             assert_eq!(error, EncodeError::TooDeep { actual, limit: 64 });

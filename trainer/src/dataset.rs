@@ -214,6 +214,30 @@ impl Dataset {
         self.binaries.get(&(configuration.to_owned(), class)).copied()
     }
 
+    /// The data set without some of its configurations, and without the tasks that then have no
+    /// time; `None` if nothing is left.
+    #[must_use]
+    pub fn without(&self, columns: &[usize]) -> Option<Self> {
+        let kept: Vec<usize> =
+            (0..self.configurations.len()).filter(|column| !columns.contains(column)).collect();
+        let timed = |task: &usize| kept.iter().any(|column| self.time(*task, *column).is_finite());
+        let tasks: Vec<usize> = (0..self.tasks.len()).filter(timed).collect();
+        let cells = || tasks.iter().flat_map(|task| kept.iter().map(|column| (*task, *column)));
+        let (times, spreads) = cells()
+            .map(|(task, column)| (self.time(task, column), self.spread(task, column)))
+            .unzip();
+        (!tasks.is_empty()).then(|| Self {
+            header: self.header.clone(),
+            rows: self.rows.clone(),
+            suspects: self.suspects.clone(),
+            tasks: tasks.iter().map(|task| self.tasks[*task]).collect(),
+            configurations: kept.iter().map(|one| self.configurations[*one].clone()).collect(),
+            times,
+            spreads,
+            binaries: self.binaries.clone(),
+        })
+    }
+
     /// The classes measured, sorted.
     #[must_use]
     pub fn classes(&self) -> Vec<ProblemClass> {

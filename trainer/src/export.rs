@@ -44,11 +44,50 @@ pub fn encode(
     score: Option<Score>,
     device: &str,
 ) -> Result<Vec<u8>, ExportError> {
+    let held_out = cross_validate(fitted, method, &|| {})?;
+    encode_with(dataset, fitted, method, &held_out, score, device)
+}
+
+/// What is lost on each shape of each class by trees that were grown without it.
+pub struct HeldOut(Vec<Vec<f64>>);
+
+/// Steps of [`cross_validate`], each of which it tells.
+#[must_use]
+pub fn folds(fitted: &Fitted) -> usize {
+    fitted.trees.iter().map(|one| folds_of(&one.training)).sum()
+}
+
+/// Grow the trees of `fitted` again and again, each time without some of the shapes; `done` is
+/// told after each.
+///
+/// # Errors
+/// [`LearnError`], if the learner fails.
+pub fn cross_validate(
+    fitted: &Fitted,
+    method: &Method<'_>,
+    done: &(dyn Fn() + Sync),
+) -> Result<HeldOut, LearnError> {
+    let losses =
+        |one: &ClassTree| held_out_losses(&one.training, method.learner, method.seed, done);
+    fitted.trees.iter().map(losses).collect::<Result<_, _>>().map(HeldOut)
+}
+
+/// As [`encode`], with the cross-validation done before.
+///
+/// # Errors
+/// [`ExportError`]; a model is made whole or not at all.
+pub fn encode_with(
+    dataset: &Dataset,
+    fitted: &Fitted,
+    method: &Method<'_>,
+    held_out: &HeldOut,
+    score: Option<Score>,
+    device: &str,
+) -> Result<Vec<u8>, ExportError> {
     let mut trees = Vec::new();
-    for ClassTree { training, tree, .. } in &fitted.trees {
-        let held_out = held_out_losses(training, method.learner, method.seed)?;
+    for (ClassTree { training, tree, .. }, held_out) in fitted.trees.iter().zip(&held_out.0) {
         let rows: Vec<usize> = (0..training.shapes.len()).collect();
-        trees.push(annotate(tree, training, &held_out, &rows));
+        trees.push(annotate(tree, training, held_out, &rows));
     }
     let driver = match dataset.header.driver.as_str() {
         "" => "unknown",
@@ -98,31 +137,39 @@ fn classes(trees: &[ClassTree]) -> Vec<TreeSource> {
 
 const FOLDS: usize = 10;
 
+/// Trees grown to check those of `training`.
+fn folds_of(training: &Training) -> usize {
+    let count = training.shapes.len();
+    if count < 2 { 0 } else { FOLDS.min(count) }
+}
+
 /// What is lost on each shape by a tree that was grown without it; what the only shape loses is
 /// unknown.
 fn held_out_losses(
     training: &Training,
     learner: &dyn Learner,
     seed: u64,
+    done: &(dyn Fn() + Sync),
 ) -> Result<Vec<f64>, LearnError> {
-    let count = training.shapes.len();
+    let (count, folds) = (training.shapes.len(), folds_of(training));
     let mut losses = vec![f64::NAN; count];
-    if count < 2 {
+    if folds == 0 {
         return Ok(losses);
     }
-    let mut fold_of: Vec<usize> = (0..count).map(|row| row % FOLDS.min(count)).collect();
+    let mut fold_of: Vec<usize> = (0..count).map(|row| row % folds).collect();
     Random::new(seed).shuffle(&mut fold_of);
     let losses_of = |fold: usize| {
         let (held_out, rest): (Vec<usize>, Vec<usize>) =
             (0..count).partition(|row| fold_of[*row] == fold);
         let tree = learner.grow(&training.select(&rest), seed)?;
+        done();
         let loss = |row: usize| {
             let first = tree.rank(training.shapes[row]).first().copied().unwrap_or(0);
             (row, training.loss[(row, first)])
         };
         Ok(held_out.into_iter().map(loss).collect())
     };
-    let folds = (0..FOLDS.min(count)).into_par_iter().map(losses_of);
+    let folds = (0..folds).into_par_iter().map(losses_of);
     for fold in folds.collect::<Result<Vec<Vec<_>>, LearnError>>()? {
         for (row, loss) in fold {
             losses[row] = loss;
@@ -176,7 +223,8 @@ mod tests {
 
     fn training() -> Training {
         let shapes = (1..=4).map(|m| GemmShape::new(m, 1, 1, 1)).collect();
-        Training { shapes, loss: array![[0.0, 1.0], [0.5, 0.0], [0.0, 2.0], [0.0, 1.0]] }
+        let loss = array![[0.0, 1.0], [0.5, 0.0], [0.0, 2.0], [0.0, 1.0]];
+        Training { shapes, loss, best_ns: vec![1e6; 4] }
     }
 
     #[test]
@@ -201,9 +249,9 @@ mod tests {
     #[test]
     fn every_shape_is_held_out_once_and_an_only_one_never() {
         let single_best = learn::by_name("single-best").unwrap();
-        let losses = held_out_losses(&training(), single_best, 0).unwrap();
+        let losses = held_out_losses(&training(), single_best, 0, &|| {}).unwrap();
         assert_eq!(losses, [0.0, 0.5, 0.0, 0.0]);
-        let only = held_out_losses(&training().select(&[1]), single_best, 0).unwrap();
+        let only = held_out_losses(&training().select(&[1]), single_best, 0, &|| {}).unwrap();
         assert!(only.len() == 1 && only[0].is_nan());
     }
 }

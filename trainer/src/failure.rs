@@ -114,13 +114,15 @@ fn code(error: &anyhow::Error) -> u8 {
 /// Whether a failed read or write is more than a wrong path.
 fn is_unexpected(error: &io::Error) -> bool {
     use io::ErrorKind::{
-        AlreadyExists, InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound,
-        PermissionDenied, ReadOnlyFilesystem, UnexpectedEof,
+        AlreadyExists, FileTooLarge, InvalidData, InvalidFilename, InvalidInput, IsADirectory,
+        NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem, UnexpectedEof,
     };
     !matches!(
         error.kind(),
         AlreadyExists
+            | FileTooLarge
             | InvalidData
+            | InvalidFilename
             | InvalidInput
             | IsADirectory
             | NotADirectory
@@ -128,7 +130,15 @@ fn is_unexpected(error: &io::Error) -> bool {
             | PermissionDenied
             | ReadOnlyFilesystem
             | UnexpectedEof
-    )
+    ) && !names_no_file(error)
+}
+
+/// Whether the path leads in circles or to a socket, for which there are no kinds of errors.
+fn names_no_file(error: &io::Error) -> bool {
+    const NO_DEVICE: i32 = 6;
+    const LINKS_IN_CIRCLES: i32 =
+        if cfg!(any(target_os = "linux", target_os = "android")) { 40 } else { 62 };
+    cfg!(unix) && matches!(error.raw_os_error(), Some(NO_DEVICE | LINKS_IN_CIRCLES))
 }
 
 #[cfg(test)]

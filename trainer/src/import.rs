@@ -15,13 +15,12 @@ mod told;
 mod tuned;
 
 use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
 use kernels::measurement::{Header, Status};
 
 use crate::dataset::{RowCounts, Task};
+use crate::file;
 
 pub use error::ImportError;
 pub use merge::{Import, merge};
@@ -130,7 +129,7 @@ pub fn read(
 ) -> Result<(&'static dyn Format, Part), ImportError> {
     let failed = |source| ImportError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
-    let bytes = unpacked(file, LARGEST).map_err(failed)?;
+    let bytes = file::unpacked(file, LARGEST).map_err(failed)?;
     let bytes = bytes
         .ok_or_else(|| ImportError::TooLarge { path: path.to_owned(), mebibytes: LARGEST >> 20 })?;
     parse(Source { path, bytes: &bytes }, format, told)
@@ -166,22 +165,6 @@ fn recognise(bytes: &[u8]) -> Option<&'static dyn Format> {
     ALL.iter().copied().find(|format| format.recognise(&head))
 }
 
-/// All that `packed` or plain bytes hold, or nothing if that is more than `largest` bytes.
-fn unpacked(packed: impl Read, largest: u64) -> io::Result<Option<Vec<u8>>> {
-    let all_of = |from: &mut dyn Read| {
-        let mut bytes = Vec::new();
-        from.take(largest + 1).read_to_end(&mut bytes)?;
-        Ok((bytes.len() as u64 <= largest).then_some(bytes))
-    };
-    let mut packed = packed;
-    match all_of(&mut packed)? {
-        Some(bytes) if bytes.starts_with(&[0x1f, 0x8b]) => {
-            all_of(&mut MultiGzDecoder::new(&bytes[..]))
-        }
-        plain => Ok(plain),
-    }
-}
-
 /// Nanoseconds of `milliseconds`, or why they are no time.
 fn from_milliseconds(milliseconds: f64) -> Result<f64, &'static str> {
     match milliseconds {
@@ -193,8 +176,6 @@ fn from_milliseconds(milliseconds: f64) -> Result<f64, &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     #[test]
@@ -224,18 +205,6 @@ mod tests {
         for other in ["", "{}", "[1, 2]", "{\"a\": 1}", "a,b\n1,2\n", "m,k,n\n", "\u{1}\u{2}"] {
             assert!(recognise(other.as_bytes()).is_none(), "{other}");
         }
-    }
-
-    #[test]
-    fn a_file_that_is_too_large_even_when_unpacked_is_not_kept() {
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(&[b' '; 5000]).unwrap();
-        let packed = packed.finish().unwrap();
-        assert!(packed.len() < 1000);
-        assert_eq!(unpacked(&packed[..], 1000).unwrap(), None);
-        assert_eq!(unpacked(&packed[..], 5000).unwrap().map(|bytes| bytes.len()), Some(5000));
-        assert_eq!(unpacked(&[b' '; 11][..], 10).unwrap(), None);
-        assert!(unpacked(&packed[..packed.len() - 9], 5000).is_err());
     }
 
     #[test]

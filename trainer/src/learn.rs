@@ -1,6 +1,7 @@
 //! Ways to grow a tree from shapes to kernels. To add one: write its file, then list it in [`ALL`].
 
 mod cart;
+mod collapse;
 mod cost_tree;
 mod distilled;
 mod forest;
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 
 use ndarray::Array2;
 use selector_core::{Feature, GemmShape, MAX_FEATURES};
+
+pub use collapse::{Collapsed, QUESTION_NS, collapse};
 
 /// A way to grow a tree.
 pub trait Learner: Sync {
@@ -24,7 +27,7 @@ pub trait Learner: Sync {
         true
     }
 
-    /// Grow a tree.
+    /// Grow a tree of at most [`MAX_DEPTH`](selector_core::MAX_DEPTH) questions on a path.
     ///
     /// # Errors
     /// [`LearnError`] says what the method cannot do.
@@ -39,6 +42,8 @@ pub struct Training {
     pub shapes: Vec<GemmShape>,
     /// Shapes × kernels: base-2 logarithm of the slowdown against the best measured.
     pub loss: Array2<f64>,
+    /// The best time measured for each shape, in nanoseconds.
+    pub best_ns: Vec<f64>,
 }
 
 /// A tree whose leaves rank kernels.
@@ -83,7 +88,8 @@ impl Training {
     #[must_use]
     pub fn select(&self, rows: &[usize]) -> Self {
         let shapes = rows.iter().map(|row| self.shapes[*row]).collect();
-        Self { shapes, loss: self.loss.select(ndarray::Axis(0), rows) }
+        let best_ns = rows.iter().map(|row| self.best_ns[*row]).collect();
+        Self { shapes, loss: self.loss.select(ndarray::Axis(0), rows), best_ns }
     }
 }
 
@@ -94,6 +100,15 @@ impl Grown {
         match self {
             Self::Leaf(_) => 1,
             Self::Split { left, right, .. } => left.leaves() + right.leaves(),
+        }
+    }
+
+    /// Questions on the longest path.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::Split { left, right, .. } => 1 + left.depth().max(right.depth()),
         }
     }
 
@@ -157,7 +172,8 @@ mod tests {
     use super::*;
 
     fn grow(learner: &dyn Learner, shapes: &[GemmShape], loss: Array2<f64>) -> Grown {
-        let training = Training { shapes: shapes.to_vec(), loss };
+        let best_ns = vec![1e6; shapes.len()];
+        let training = Training { shapes: shapes.to_vec(), loss, best_ns };
         learner.grow(&training, 0).unwrap()
     }
 

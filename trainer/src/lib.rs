@@ -4,6 +4,7 @@
 pub mod classify;
 pub mod components;
 pub mod config_choice;
+pub mod damage;
 pub mod dataset;
 mod division;
 pub mod emit;

@@ -1,10 +1,14 @@
 //! Model files as the programs on the host read them.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kernels::Configuration;
 use selector_core::{KernelId, Model, ModelError};
+
+use crate::file;
+
+/// Largest file that is read; no model has so much.
+const LARGEST: u64 = 1 << 24;
 
 /// Why a file is not a model.
 #[derive(Debug, thiserror::Error)]
@@ -33,7 +37,8 @@ pub enum ModelFileError {
 /// # Errors
 /// [`ModelFileError::Read`].
 pub fn read(path: &Path) -> Result<Vec<u8>, ModelFileError> {
-    fs::read(path).map_err(|source| ModelFileError::Read { path: path.to_owned(), source })
+    file::read(path, LARGEST)
+        .map_err(|source| ModelFileError::Read { path: path.to_owned(), source })
 }
 
 /// The model in `blob`, which was read from `path`.

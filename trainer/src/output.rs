@@ -182,6 +182,9 @@ impl Progress {
     /// One more step is behind us.
     pub(crate) fn step(&self) {
         self.bar.inc(1);
+        if let Some(lines) = &self.lines {
+            lines.tell(self.bar.position());
+        }
     }
 
     /// `done` of all steps are behind us.

@@ -23,6 +23,7 @@ pub use comparison::Compared;
 pub use histogram::Bin;
 pub use numbers::{KernelNumbers, Numbers, Source, SuspectNumbers, TaskNumbers};
 pub use reason::Reason;
+pub use text::digits;
 pub use training::Training;
 
 /// What stands near the start of every page that [`Report::html`] makes.

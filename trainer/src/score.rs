@@ -81,7 +81,7 @@ fn score_split(
     let mut shares = Vec::new();
     let mut unmeasured = 0;
     for (row, task) in test.iter().copied().enumerate() {
-        let picked = pick(dataset, &fitted, task);
+        let picked = pick(dataset, &fitted, task, &[]);
         unmeasured += usize::from(picked.is_none());
         shares.push(
             picked.map_or_else(|| held_out.floor(row), |kernel| held_out.relative[(row, kernel)]),
@@ -135,13 +135,21 @@ pub(crate) fn tasks_of(dataset: &Dataset, shapes: &[GemmShape]) -> Vec<usize> {
     (0..dataset.tasks().len()).filter(among).collect()
 }
 
-/// The column that runs: the first that the leaf ranks and that works there, as at run time.
-fn pick(dataset: &Dataset, fitted: &Fitted, task: usize) -> Option<usize> {
+/// The column that runs: the first that the leaf ranks and that works there, as at run time, where
+/// those in `failing` work nowhere.
+pub(crate) fn pick(
+    dataset: &Dataset,
+    fitted: &Fitted,
+    task: usize,
+    failing: &[usize],
+) -> Option<usize> {
     let wanted = dataset.tasks()[task];
     let tree = tree_for(fitted, wanted.class)?;
     let ranked = tree.rank(wanted.shape).iter().take(RANKED);
     let columns = ranked.map(|place| fitted.kernels[*place]);
-    columns.into_iter().find(|column| dataset.time(task, *column).is_finite())
+    let works =
+        |column: &usize| !failing.contains(column) && dataset.time(task, *column).is_finite();
+    columns.into_iter().find(works)
 }
 
 /// The tree of the class; where it has none, of the class that stands in for it.

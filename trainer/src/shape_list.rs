@@ -1,12 +1,16 @@
 //! Shapes that a user asks for: of a named network, of a named grid, or from a CSV file.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use kernels::networks::{self, Grid};
 use selector_core::GemmShape;
 use serde::Deserialize;
+
+use crate::file;
+
+/// Largest list that is read.
+const LARGEST: u64 = 1 << 26;
 
 /// Why shapes cannot be had.
 #[derive(Debug, thiserror::Error)]
@@ -103,8 +107,8 @@ fn one_product() -> u32 {
 
 /// Read a CSV table with the columns m, k, n, perhaps batch, and any others.
 fn read(path: &Path) -> Result<Vec<GemmShape>, ShapeListError> {
-    let bytes =
-        fs::read(path).map_err(|source| ShapeListError::Read { path: path.to_owned(), source })?;
+    let bytes = file::read(path, LARGEST)
+        .map_err(|source| ShapeListError::Read { path: path.to_owned(), source })?;
     if bytes.last().is_some_and(|last| *last != b'\n') {
         return Err(ShapeListError::Cut(path.to_owned()));
     }
@@ -129,6 +133,8 @@ fn read(path: &Path) -> Result<Vec<GemmShape>, ShapeListError> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn file(text: &str) -> Result<Vec<GemmShape>, ShapeListError> {

@@ -3,11 +3,12 @@
 use ndarray::Array2;
 use selector_core::{ProblemClass, Transposes};
 
-use crate::dataset::Dataset;
+use crate::dataset::{Dataset, Task};
 use crate::learn::{self, Grown, LearnError, Learner, Training};
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
-use crate::prune::{Pruner, Request};
+use crate::prune::{Pruned, Pruner, Request};
+use crate::redundancy;
 
 /// How kernels are chosen and trees grown.
 #[derive(Clone, Copy)]
@@ -52,19 +53,79 @@ pub struct ClassTree {
 /// [`LearnError`], if the learner fails.
 pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method<'_>) -> Result<Fitted, LearnError> {
     let performance = Performance::of(dataset, tasks);
-    let request =
-        Request { count: method.kernels, normalisation: method.normalisation, seed: method.seed };
-    let pruned = method.pruner.prune(&performance, &request);
-    let loss = performance.of_kernels(&pruned.kernels);
+    let pruned = choose(&performance, method);
+    grow(dataset, tasks, &performance, &pruned, method)
+}
+
+/// Choose kernels by their performance.
+#[must_use]
+pub fn choose(performance: &Performance, method: &Method<'_>) -> Pruned {
+    let Method { kernels: count, normalisation, seed, .. } = *method;
+    method.pruner.prune(performance, &Request { count, normalisation, seed })
+}
+
+/// Grow the trees that pick among the kernels of `pruned`, from the `tasks` that have this
+/// `performance`.
+///
+/// # Errors
+/// [`LearnError`], if the learner fails.
+pub fn grow(
+    dataset: &Dataset,
+    tasks: &[usize],
+    performance: &Performance,
+    pruned: &Pruned,
+    method: &Method<'_>,
+) -> Result<Fitted, LearnError> {
+    let kernels = pruned.kernels.clone();
+    let loss = performance.of_kernels(&kernels);
     let mut warnings: Vec<String> = pruned.warnings.iter().map(ToString::to_string).collect();
     let mut trees = Vec::new();
     for class in dataset.classes() {
-        let Some(training) = training_of(dataset, tasks, &loss, class) else { continue };
+        let of_class: Vec<usize> =
+            (0..tasks.len()).filter(|row| dataset.tasks()[tasks[*row]].class == class).collect();
+        if of_class.is_empty() {
+            continue;
+        }
+        let training = training_of(dataset, tasks, &loss, &of_class);
         let tree = method.learner.grow(&training, method.seed)?;
+        let tree = ranked(dataset, &kernels, class, &training, tree);
         warnings.extend(indistinct(class, &training));
         trees.push(ClassTree { class, training, tree });
     }
-    Ok(Fitted { kernels: pruned.kernels, trees, warnings })
+    Ok(Fitted { kernels, trees, warnings })
+}
+
+/// Collapse the trees of `fitted` as [`Collapsed`](learn::Collapsed) does, and say how many
+/// questions went.
+#[must_use]
+pub fn collapse(dataset: &Dataset, fitted: Fitted, question_ns: f64) -> (Fitted, usize) {
+    let Fitted { kernels, trees, warnings } = fitted;
+    let mut gone = 0;
+    let collapse = |one: ClassTree| {
+        let ClassTree { class, training, tree } = one;
+        let (tree, questions) = learn::collapse(tree, &training, question_ns);
+        gone += questions;
+        let tree = ranked(dataset, &kernels, class, &training, tree);
+        ClassTree { class, training, tree }
+    };
+    let trees = trees.into_iter().map(collapse).collect();
+    (Fitted { kernels, trees, warnings }, gone)
+}
+
+/// The tree with second kernels that work on all shapes of their leaf, where there are any.
+fn ranked(
+    dataset: &Dataset,
+    kernels: &[usize],
+    class: ProblemClass,
+    training: &Training,
+    tree: Grown,
+) -> Grown {
+    let works = |row: usize, place: usize| {
+        let task = Task { class, shape: training.shapes[row] };
+        let task = dataset.tasks().binary_search(&task);
+        task.is_ok_and(|task| dataset.time(task, kernels[place]).is_finite())
+    };
+    redundancy::put_working_seconds_first(tree, &training.shapes, &works)
 }
 
 /// What to tell of shapes that get one answer whatever was measured.
@@ -90,16 +151,16 @@ pub fn measured_as(class: ProblemClass, measured: &[ProblemClass]) -> Option<Pro
     [class, plain].into_iter().find(|one| measured.contains(one)).or_else(|| same().next())
 }
 
-/// The rows of `loss`, one a task, that are of `class`.
-fn training_of(
-    dataset: &Dataset,
-    tasks: &[usize],
-    loss: &Array2<f64>,
-    class: ProblemClass,
-) -> Option<Training> {
-    let of_class = |row: &usize| dataset.tasks()[tasks[*row]].class == class;
-    let rows: Vec<usize> = (0..tasks.len()).filter(of_class).collect();
-    let shapes: Vec<_> = rows.iter().map(|row| dataset.tasks()[tasks[*row]].shape).collect();
-    let loss = loss.select(ndarray::Axis(0), &rows);
-    (!shapes.is_empty()).then_some(Training { shapes, loss })
+/// Some `rows` of `loss`, which has one a task.
+fn training_of(dataset: &Dataset, tasks: &[usize], loss: &Array2<f64>, rows: &[usize]) -> Training {
+    let task_of = |row: &usize| tasks[*row];
+    let best_of = |task: usize| {
+        let times = (0..dataset.configurations().len()).map(|one| dataset.time(task, one));
+        times.fold(f64::INFINITY, f64::min)
+    };
+    Training {
+        shapes: rows.iter().map(|row| dataset.tasks()[task_of(row)].shape).collect(),
+        loss: loss.select(ndarray::Axis(0), rows),
+        best_ns: rows.iter().map(task_of).map(best_of).collect(),
+    }
 }

@@ -313,3 +313,40 @@ fn a_time_of_a_low_clock_does_not_decide_who_wins() {
     assert_eq!(winners(&dataset), [KERNELS[0]]);
     assert_eq!(dataset.rows.dropped["throttled"], 1);
 }
+
+#[test]
+#[cfg(unix)]
+fn a_path_that_leads_nowhere_is_the_users_mistake() {
+    let folder = Folder::with("");
+    std::os::unix::fs::symlink("circle", folder.path("circle")).unwrap();
+    let socket = std::os::unix::net::UnixListener::bind(folder.path("socket")).unwrap();
+    let long = "x".repeat(300);
+    for path in ["circle", "socket", &long] {
+        let told = folder.refusal(&["train", path]);
+        assert!(told.contains("could not read data set"), "{told}");
+    }
+    drop(socket);
+}
+
+#[test]
+#[cfg(unix)]
+fn a_file_without_an_end_is_read_to_a_limit_that_is_named() {
+    let folder = Folder::with(&thin_and_square());
+    for args in [
+        vec!["explain", "/dev/zero", "1", "1", "1"],
+        vec!["shapes", "/dev/zero"],
+        vec!["train", "data.csv", "--splits", "/dev/zero"],
+    ] {
+        let told = folder.refusal(&args);
+        assert!(told.contains("MiB, which is the most that is read"), "{args:?}: {told}");
+    }
+}
+
+#[test]
+fn a_shape_may_be_asked_about_in_one_word() {
+    let folder = Folder::with(&thin_and_square());
+    folder.json(&["train", "data.csv", "--kernels", "2", "-o", "m.gtm"]);
+    let words = folder.json(&["explain", "m.gtm", "8", "3200", "3200", "2"]);
+    assert_eq!(folder.json(&["explain", "m.gtm", "8x3200x3200x2"]), words);
+    assert_eq!(words["shape"]["batch"], 2);
+}

@@ -3,12 +3,13 @@
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use selector_core::{
     Explanation, Feature, GemmShape, KernelId, Leaf, Loss, Model, Node, ProblemClass, Step,
 };
 use serde::Serialize;
 use trainer::model_file;
+use trainer::report::digits;
 
 use crate::failure::Hint;
 use crate::output::Output;
@@ -19,27 +20,20 @@ use crate::output::Output;
 pub(crate) struct Args {
     /// The model, `*.gtm`
     model: PathBuf,
-    /// Rows of C
-    #[arg(required_unless_present = "tree")]
-    m: Option<u32>,
-    /// Columns of A, rows of B
-    #[arg(required_unless_present = "tree")]
-    k: Option<u32>,
-    /// Columns of C
-    #[arg(required_unless_present = "tree")]
-    n: Option<u32>,
-    /// Number of products
-    #[arg(default_value_t = 1)]
-    batch: u32,
+    /// Rows of C, columns of A, columns of C and perhaps the number of products; or all in one,
+    /// MxKxN or MxKxNxBATCH
+    #[arg(value_name = "M K N [BATCH]", num_args = 1..=4, required_unless_present = "tree")]
+    shape: Vec<String>,
     /// Element type and transposes
     #[arg(long, default_value_t = ProblemClass::F32_NN)]
     class: ProblemClass,
     /// Print the whole tree instead
-    #[arg(long, conflicts_with = "m")]
+    #[arg(long, conflicts_with = "shape")]
     tree: bool,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let shape = args.shape()?;
     let blob = model_file::read(&args.model)?;
     let model = model_file::parse(&args.model, &blob)?;
     if model.space() != Some(kernels::space::hash()) {
@@ -56,12 +50,21 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
             false => format!("it has trees for: {}", known.join(", ")),
         });
     };
-    match (args.m, args.k, args.n) {
-        (Some(m), Some(k), Some(n)) => {
-            let shape = GemmShape::new(m, k, n, args.batch);
-            out.result(&Reasons::of(&model, &model.explain(args.class, shape)))
+    match shape {
+        Some(shape) => out.result(&Reasons::of(&model, &model.explain(args.class, shape))),
+        None => out.result(&WholeTree::of(&model, args.class, measured_as)?),
+    }
+}
+
+impl Args {
+    /// The shape that is asked about; `None` for the whole tree.
+    fn shape(&self) -> anyhow::Result<Option<GemmShape>> {
+        if self.tree {
+            return Ok(None);
         }
-        _ => out.result(&WholeTree::of(&model, args.class, measured_as)?),
+        let shape: Result<GemmShape, _> = self.shape.join("x").parse();
+        let shape = shape.with_context(|| format!("`{}` is no shape", self.shape.join(" ")));
+        shape.map(Some).hint("`784 1152 256` and `784x1152x256` are")
     }
 }
 
@@ -164,16 +167,6 @@ impl Answer {
     }
 }
 
-/// Whole numbers whole, others to three significant digits.
-fn decimal(value: f64) -> String {
-    if value.fract() == 0.0 {
-        return format!("{value}");
-    }
-    let digits = (2.0 - value.abs().log10().floor()).clamp(0.0, 12.0) as usize;
-    let text = format!("{value:.digits$}");
-    if digits == 0 { text } else { text.trim_end_matches('0').trim_end_matches('.').to_owned() }
-}
-
 /// Time over the best measured time.
 fn slowdown(loss: Loss) -> Option<f64> {
     loss.log2().map(f64::exp2)
@@ -205,7 +198,7 @@ impl fmt::Display for Question {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { feature, value, limit, below, exact, margin_octaves } = self;
         let (is, sign) = (if *exact { "=" } else { "~" }, if *below { "<" } else { ">=" });
-        let (value, limit) = (decimal(*value), decimal(*limit));
+        let (value, limit) = (digits(*value), digits(*limit));
         write!(f, "{feature} {is} {value} {sign} {limit}, by {margin_octaves:.2} octaves")
     }
 }
@@ -302,7 +295,7 @@ impl fmt::Display for WholeTree {
             }
             match node {
                 Entry::Split { feature, limit } => {
-                    writeln!(f, "{indent}{feature} < {} ?", decimal(*limit))?;
+                    writeln!(f, "{indent}{feature} < {} ?", digits(*limit))?;
                 }
                 Entry::Leaf(answer) => {
                     let ids: Vec<_> = answer.kernels.iter().map(|one| one.id.to_string()).collect();

@@ -1,25 +1,34 @@
 //! `gemmtree train`: from a data set to a model, with its score on held-out shapes.
 
 mod budget;
+mod clock;
 mod report;
+mod without;
 
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use clap::builder::PossibleValuesParser;
 use selector_core::{MAX_KERNELS, Model, ModelError, Score};
+use trainer::damage::{self, Damage, Rest};
 use trainer::dataset::Dataset;
-use trainer::export::{self, ExportError};
+use trainer::export::{self, ExportError, HeldOut};
+use trainer::learn::{Collapsed, Learner, QUESTION_NS};
 use trainer::normalise::Normalisation;
+use trainer::performance::Performance;
 use trainer::prune::Budgeted;
+use trainer::redundancy::Redundancy;
 use trainer::score::{self, SplitScore};
 use trainer::split::Split;
 use trainer::train::{self, Fitted, Method};
 use trainer::{file, learn, prune};
 
 use self::budget::Binaries;
+use self::clock::Clock;
+use self::report::Extra;
+use self::without::Without;
 use super::splits::SplitArgs;
-use crate::failure::{Hint as _, Unexpected, hinted};
+use crate::failure::{Unexpected, hinted};
 use crate::output::Output;
 
 /// Choose the kernels worth shipping, grow the tree that picks among them, and score both on
@@ -60,11 +69,19 @@ pub(crate) struct Args {
     /// nearest to 256x256x256, or 1024x1024x1024 for kernels of others
     #[arg(long, value_name = "CONFIG")]
     tuned: Option<String>,
+    /// Do without this configuration, and tell what that loses: with the list as shipped, with the
+    /// configuration failing at run time, and with a list chosen without it, which is what `-o`
+    /// writes; may be given several times
+    #[arg(long, value_name = "CONFIG")]
+    without: Vec<String>,
+    /// What a question of the tree costs, in nanoseconds: questions that save less are not asked
+    #[arg(long, value_name = "NS", default_value_t = QUESTION_NS, value_parser = nanoseconds)]
+    select_cost: f64,
     /// Name of the device, for a data set that does not say
     #[arg(long)]
     device: Option<String>,
     /// Score every pruner with every learner instead
-    #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method", "budget"])]
+    #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method", "budget", "without"])]
     compare: bool,
     /// Replace a file that is no model, or a model that is better or for another device
     #[arg(long, requires = "output")]
@@ -93,49 +110,68 @@ impl Preset {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let mut clock = Clock::start();
     let method = args.method()?;
     let old = args.output.as_deref();
     let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
-    let dataset = open(&args.dataset, out)?;
-    let device = device(&dataset, args.device.as_deref())?;
-    let budget = args.budget.map(|bytes| budget::of(&dataset, bytes, &method, out)).transpose()?;
-    let within = budget.as_ref().map(|budget| Budgeted { budget });
-    let method = match &within {
-        Some(pruner) => Method { pruner, ..method },
-        None => method,
-    };
-    let splits = args.splits.draw(&dataset, args.seed, out)?;
+    let whole = open(&args.dataset, out)?;
+    clock.lap("reading");
+    let device = device(&whole, args.device.as_deref(), out)?;
+    let without = args.without(&whole)?;
+    let rest = (!without.is_empty()).then(|| without::rest(&whole, &without)).transpose()?;
+    let dataset = rest.as_ref().unwrap_or(&whole);
+    let grower = method.learner;
+    let collapsed = Collapsed { learner: grower, question_ns: args.select_cost };
+    let method = Method { learner: &collapsed, ..method };
+    let budget = |dataset| args.budget.map(|bytes| budget::of(dataset, bytes, &method, out));
+    let (budget, of_whole) =
+        (budget(dataset).transpose()?, rest.as_ref().and_then(|_| budget(&whole)).transpose()?);
+    let [within, of_whole] = [&budget, &of_whole].map(|one| one.as_ref().map(Budgeted::new));
+    let (method, of_whole) = (limited(method, within.as_ref()), limited(method, of_whole.as_ref()));
+    let splits = args.splits.draw(dataset, args.seed, out)?;
     if args.compare {
-        return compare(&dataset, &splits, &method, out);
+        return compare(dataset, &splits, &method, out);
     }
-    let fitted = fit(&dataset, &method)?;
+    let tuned = args.tuned(dataset)?;
+    let (fitted, questions) = fit(dataset, &method, grower, args.select_cost, &mut clock)?;
     for warning in &fitted.warnings {
         out.warn(warning);
     }
     if let Some(budget) = &budget {
-        budget::tell_curve(&dataset, budget, &method, out);
+        budget::tell_curve(dataset, budget, &method, out);
+        clock.lap("trying other budgets");
     }
-    let tuned = args.tuned(&dataset)?;
-    let scores = scores(&dataset, &splits, &method, tuned, out)?;
+    let scores = scores(dataset, &splits, &method, tuned, out)?;
+    clock.lap("scoring splits");
+    let damage = match &rest {
+        Some(rest) => {
+            let rest = Rest { dataset: rest, method: &method };
+            let damage = damage(&whole, &splits, &of_whole, &without, &rest, out)?;
+            clock.lap("measuring the damage");
+            Some(Without::of(&args.without, damage))
+        }
+        None => None,
+    };
+    let held_out = cross_validate(&fitted, &method, out)?;
+    clock.lap("checking leaves on held-out shapes");
     let mean = score::mean(&scores, |score| score.share).map(Score::from_share);
-    let blob = match export::encode(&dataset, &fitted, &method, mean, &device) {
+    let blob = match export::encode_with(dataset, &fitted, &method, &held_out, mean, &device) {
         Err(error @ ExportError::ForeignConfiguration { .. }) if args.output.is_none() => {
             out.note(format_args!("note: {error}"));
             None
         }
         blob => Some(blob.map_err(export_failed)?),
     };
-    let binaries = budget.as_ref().map(|budget| Binaries::of(budget, &fitted.kernels));
-    let report = report::Report::of(
-        &dataset,
-        &device,
-        &method,
-        &fitted,
-        &args.splits.protocol,
-        &scores,
-        blob.as_deref(),
-    )
-    .with_binaries(binaries);
+    clock.tell(out);
+    let extra = Extra {
+        binaries: budget.as_ref().map(|budget| Binaries::of(budget, &fitted.kernels)),
+        collapsed: questions,
+        splits: args.splits.protocol.to_string(),
+        redundancy: Redundancy::of(dataset, &fitted),
+        without: damage,
+    };
+    let report =
+        report::Report::of(dataset, &device, &method, &fitted, &scores, blob.as_deref(), extra);
     // Written first: that nobody reads the report must not cost the model.
     let written = match (&args.output, &blob, old) {
         (Some(path), Some(blob), Some(old)) => worth_writing(&scores, &method, args.force, out)
@@ -146,6 +182,14 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         }
     };
     out.result(&report).and(written)
+}
+
+/// The method with a pruner that keeps to a budget, if there is one.
+fn limited<'a>(method: Method<'a>, within: Option<&'a Budgeted<'a>>) -> Method<'a> {
+    match within {
+        Some(pruner) => Method { pruner, ..method },
+        None => method,
+    }
 }
 
 impl Args {
@@ -168,13 +212,12 @@ impl Args {
 
     /// The column of the tuned configuration that was named.
     fn tuned(&self, dataset: &Dataset) -> anyhow::Result<Option<usize>> {
-        let Some(name) = &self.tuned else { return Ok(None) };
-        let column = dataset.configurations().iter().position(|one| one == name);
-        let missing = || anyhow!("`{name}` is no configuration of the data set");
-        column
-            .map(Some)
-            .ok_or_else(missing)
-            .hint("its rows have names such as those under `kernels`")
+        self.tuned.as_ref().map(|name| without::column(dataset, name)).transpose()
+    }
+
+    /// The columns to do without.
+    fn without(&self, dataset: &Dataset) -> anyhow::Result<Vec<usize>> {
+        self.without.iter().map(|name| without::column(dataset, name)).collect()
     }
 }
 
@@ -198,10 +241,15 @@ pub(super) fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
     Ok(dataset)
 }
 
-fn device(dataset: &Dataset, named: Option<&str>) -> anyhow::Result<String> {
+/// The device's name, from the data set or the user.
+fn device(dataset: &Dataset, named: Option<&str>, out: &Output) -> anyhow::Result<String> {
     match (dataset.header.device.as_str(), named.map(str::trim)) {
         ("", Some("")) => bail!("`--device` is empty"),
-        ("", named) => Ok(named.unwrap_or("unknown").to_owned()),
+        ("", Some(named)) => Ok(named.to_owned()),
+        ("", None) => {
+            out.note("the data set does not name its device; `--device NAME` does");
+            Ok("unknown".to_owned())
+        }
         (said, Some(named)) if said != named => {
             bail!("the data set was measured on `{said}`, not on `{named}`")
         }
@@ -209,9 +257,47 @@ fn device(dataset: &Dataset, named: Option<&str>) -> anyhow::Result<String> {
     }
 }
 
-fn fit(dataset: &Dataset, method: &Method<'_>) -> anyhow::Result<Fitted> {
+/// Train on all rows; also says how many questions of `grower`'s trees were collapsed.
+fn fit(
+    dataset: &Dataset,
+    method: &Method<'_>,
+    grower: &dyn Learner,
+    question_ns: f64,
+    clock: &mut Clock,
+) -> anyhow::Result<(Fitted, usize)> {
     let all: Vec<usize> = (0..dataset.tasks().len()).collect();
-    train::fit(dataset, &all, method).context("could not train on all rows")
+    let performance = Performance::of(dataset, &all);
+    let pruned = train::choose(&performance, method);
+    clock.lap("choosing kernels");
+    let method = Method { learner: grower, ..*method };
+    let grown = train::grow(dataset, &all, &performance, &pruned, &method);
+    let fitted =
+        train::collapse(dataset, grown.context("could not train on all rows")?, question_ns);
+    clock.lap("growing trees");
+    Ok(fitted)
+}
+
+fn cross_validate(
+    fitted: &Fitted,
+    method: &Method<'_>,
+    out: &mut Output,
+) -> anyhow::Result<HeldOut> {
+    let progress = out.progress(export::folds(fitted) as u64, "checking leaves");
+    let held_out = export::cross_validate(fitted, method, &|| progress.step());
+    held_out.context("could not check the leaves on held-out shapes")
+}
+
+fn damage(
+    dataset: &Dataset,
+    splits: &[Split],
+    method: &Method<'_>,
+    without: &[usize],
+    rest: &Rest<'_>,
+    out: &mut Output,
+) -> anyhow::Result<Vec<Damage>> {
+    let progress = out.progress(splits.len() as u64, "measuring the damage");
+    let damage = damage::measure(dataset, splits, method, without, rest, &|| progress.step());
+    damage.context("could not train on a split")
 }
 
 fn scores(
@@ -255,6 +341,12 @@ fn export_failed(error: ExportError) -> anyhow::Error {
 /// Most kernels of a list, unless the user says.
 const KERNELS: u8 = 8;
 
+/// A time as a user writes it, in nanoseconds.
+fn nanoseconds(text: &str) -> Result<f64, String> {
+    let time = text.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0);
+    time.ok_or_else(|| "not a number of nanoseconds, at least 0".to_owned())
+}
+
 /// The learner that ships one kernel for all shapes.
 const SINGLE_BEST: &str = "single-best";
 
@@ -263,6 +355,7 @@ enum Old {
     Model {
         score: Option<Score>,
         device: String,
+        method: String,
     },
     Nothing,
     /// Something else, which is to be replaced.
@@ -285,7 +378,8 @@ fn check_target(path: &Path, method: &Method<'_>, force: bool) -> anyhow::Result
     let Some(blob) = there else { return Ok(Old::Nothing) };
     let what = match Model::parse(&blob) {
         Ok(model) => {
-            return Ok(Old::Model { score: model.score(), device: model.device().to_owned() });
+            let [device, method] = [model.device(), model.method()].map(str::to_owned);
+            return Ok(Old::Model { score: model.score(), device, method });
         }
         Err(_) if force => return Ok(Old::Other),
         Err(ModelError::Version { found: (major, minor), .. }) => {
@@ -333,16 +427,17 @@ fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyh
     let shown = path.display();
     let refusal = match old {
         Old::Nothing | Old::Other => None,
-        Old::Model { score, device } => {
+        Old::Model { score, device, method } => {
             out.note(format_args!(
-                "`{shown}`: share of optimal {} -> {}",
+                "`{shown}`: share of optimal {} -> {}; the old one by `{method}`, perhaps on other \
+                 data and splits",
                 report::percent(score.map(Score::share)),
                 report::percent(model.score().map(Score::share))
             ));
             if device != model.device() {
                 Some(format!("`{shown}` is a model for `{device}`, not for `{}`", model.device()))
             } else if *score > model.score() {
-                Some(format!("the model in `{shown}` is better"))
+                Some(format!("the model in `{shown}` has the better score"))
             } else {
                 None
             }

@@ -1,20 +1,21 @@
 //! From the bytes of a file to measurements.
 
-use std::fs;
-use std::io::{self, Read};
 use std::path::Path;
 use std::str::FromStr;
 
-use flate2::read::MultiGzDecoder;
 use kernels::measurement::{Header, Status};
 use selector_core::{GemmShape, ProblemClass};
 
 use super::{Dataset, DatasetError, Measurement, RowCounts, Rows, Task};
+use crate::file;
+
+/// Largest data set that is read, unpacked.
+const LARGEST: u64 = 1 << 30;
 
 /// Read the file at `path`.
 pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
-    let bytes =
-        read(path).map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
+    let bytes = file::read_unpacked(path, LARGEST)
+        .map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
     let Rows { header, counts, measurements } = rows(path, &bytes)?;
     Dataset::from_measurements(path, header, counts, measurements)
 }
@@ -27,16 +28,6 @@ pub(super) fn rows(path: &Path, bytes: &[u8]) -> Result<Rows, DatasetError> {
         DatasetError::NotText { path: path.to_owned(), line }
     })?;
     Source { path }.all_rows(text.strip_prefix('\u{feff}').unwrap_or(text))
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let bytes = fs::read(path)?;
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
-        return Ok(bytes);
-    }
-    let mut unpacked = Vec::new();
-    MultiGzDecoder::new(&bytes[..]).read_to_end(&mut unpacked)?;
-    Ok(unpacked)
 }
 
 /// The file that errors name.

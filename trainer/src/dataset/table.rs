@@ -246,6 +246,19 @@ mod tests {
     }
 
     #[test]
+    fn without_a_configuration_a_task_that_only_it_ran_is_gone_too() {
+        let data = table(vec![
+            row(8, "a", Status::Ok, &[1.0]),
+            row(8, "b", Status::Ok, &[2.0]),
+            row(9, "a", Status::Ok, &[3.0]),
+        ]);
+        let rest = data.without(&[0]).unwrap();
+        assert_eq!((rest.tasks(), rest.configurations()), (&[task(8)][..], &["b".to_owned()][..]));
+        assert_eq!(rest.time(0, 0), 2.0);
+        assert!(data.without(&[0, 1]).is_none());
+    }
+
+    #[test]
     fn the_largest_size_told_of_a_binary_counts() {
         let sized = |bytes, row| Measurement { binary_bytes: bytes, ..row };
         let data = table(vec![

@@ -7,7 +7,7 @@ use linfa::Dataset;
 use linfa::traits::Fit;
 use linfa_trees::{DecisionTree, TreeNode};
 use ndarray::{Array1, Array2};
-use selector_core::{Feature, GemmShape};
+use selector_core::{Feature, GemmShape, MAX_DEPTH};
 
 use super::cost_tree;
 use super::{FEATURES, Grown, LearnError, Learner, Training, ranking, sums};
@@ -31,8 +31,9 @@ impl Learner for Cart {
 
     fn grow(&self, training: &Training, _seed: u64) -> Result<Grown, LearnError> {
         let labels: Array1<usize> = training.loss.rows().into_iter().map(first_least).collect();
-        let fitted =
-            DecisionTree::params().fit(&Dataset::new(features(&training.shapes), labels))?;
+        let fitted = DecisionTree::params()
+            .max_depth(Some(MAX_DEPTH))
+            .fit(&Dataset::new(features(&training.shapes), labels))?;
         let rows: Vec<usize> = (0..training.shapes.len()).collect();
         Ok(convert(fitted.root_node(), training, &rows))
     }

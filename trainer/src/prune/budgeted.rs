@@ -14,6 +14,14 @@ pub struct Budgeted<'a> {
     pub budget: &'a Budget,
 }
 
+impl<'a> Budgeted<'a> {
+    /// Keep to `budget`.
+    #[must_use]
+    pub fn new(budget: &'a Budget) -> Self {
+        Self { budget }
+    }
+}
+
 impl Pruner for Budgeted<'_> {
     fn name(&self) -> &'static str {
         "greedy"

@@ -61,7 +61,8 @@ pub(crate) fn time(nanoseconds: f64) -> String {
 }
 
 /// Three digits that count; whole numbers whole.
-pub(crate) fn digits(value: f64) -> String {
+#[must_use]
+pub fn digits(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 100.0 {
         return format!("{value:.0}");
     }

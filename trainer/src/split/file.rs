@@ -6,6 +6,10 @@ use std::path::Path;
 use selector_core::GemmShape;
 
 use super::{Split, SplitError, Splits};
+use crate::file;
+
+/// Largest list that is read.
+const LARGEST: u64 = 1 << 26;
 
 /// The splits in the file at `path`, with a warning where some of `shapes` are in none of them.
 pub(super) fn splits(path: &Path, shapes: &[GemmShape]) -> Result<Splits, SplitError> {
@@ -25,7 +29,8 @@ pub(super) fn splits(path: &Path, shapes: &[GemmShape]) -> Result<Splits, SplitE
 /// [`SplitError`] names the file and the line.
 pub fn read(path: &Path, shapes: &[GemmShape]) -> Result<Vec<Split>, SplitError> {
     let fail = |source| SplitError::Read { path: path.to_owned(), source };
-    let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(path).map_err(fail)?;
+    let text = file::read(path, LARGEST).map_err(|error| fail(error.into()))?;
+    let mut csv = csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(&text[..]);
     let names = csv.headers().map_err(fail)?.clone();
     let wrong =
         |line: u64, problem: String| SplitError::Line { path: path.to_owned(), line, problem };

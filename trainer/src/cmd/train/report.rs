@@ -6,12 +6,12 @@ use std::fmt;
 use selector_core::Model;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use trainer::dataset::{Dataset, Task};
-use trainer::learn::Grown;
+use trainer::redundancy::{ACCEPTABLE_SHARE, Redundancy};
 use trainer::score::{self, SplitScore};
-use trainer::split::Protocol;
 use trainer::train::{Fitted, Method};
 
 use super::budget::Binaries;
+use super::without::Without;
 
 /// All that one training gave.
 #[derive(serde::Serialize)]
@@ -24,7 +24,6 @@ pub(super) struct Report {
     configurations: usize,
     suspects: Vec<Suspect>,
     method: MethodNames,
-    splits: String,
     share_of_optimal: Option<Shares>,
     fifth_percentile: Option<f64>,
     worst: Option<f64>,
@@ -37,12 +36,41 @@ pub(super) struct Report {
     leaves: usize,
     depth: usize,
     bytes: Option<usize>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    binaries: Option<Binaries>,
+    #[serde(flatten)]
+    extra: Extra,
     #[serde(skip)]
     scores: Vec<SplitScore>,
     #[serde(skip)]
     tree: Option<String>,
+}
+
+/// What is told beside the model and its scores.
+#[derive(serde::Serialize)]
+pub(super) struct Extra {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) binaries: Option<Binaries>,
+    /// What was scored on.
+    pub(super) splits: String,
+    /// Questions that were not worth asking.
+    pub(super) collapsed: usize,
+    #[serde(serialize_with = "redundancy")]
+    pub(super) redundancy: Redundancy,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) without: Option<Without>,
+}
+
+/// Shapes named where a list of them would be long.
+const NAMED: usize = 5;
+
+fn redundancy<S: Serializer>(redundancy: &Redundancy, serializer: S) -> Result<S::Ok, S::Error> {
+    let Redundancy { shapes, bare } = redundancy;
+    let mut map = serializer.serialize_map(Some(4))?;
+    map.serialize_entry("acceptable_share", &ACCEPTABLE_SHARE)?;
+    map.serialize_entry("shapes", shapes)?;
+    map.serialize_entry("with_second", &(shapes - bare.len()))?;
+    let named: Vec<String> = bare.iter().take(NAMED).map(ToString::to_string).collect();
+    map.serialize_entry("first_without", &named)?;
+    map.end()
 }
 
 #[derive(serde::Serialize)]
@@ -93,9 +121,9 @@ impl Report {
         device: &str,
         method: &Method<'_>,
         fitted: &Fitted,
-        splits: &Protocol,
         scores: &[SplitScore],
         blob: Option<&[u8]>,
+        extra: Extra,
     ) -> Self {
         let names = dataset.configurations();
         let space = dataset.header.space;
@@ -112,7 +140,6 @@ impl Report {
             configurations: names.len(),
             suspects: dataset.suspects.iter().map(Suspect::of).collect(),
             method: MethodNames::of(method),
-            splits: splits.to_string(),
             share_of_optimal: Shares::of(scores),
             fifth_percentile: score::mean(scores, |score| score.fifth_percentile),
             worst: scores.iter().map(|score| score.worst).min_by(f64::total_cmp),
@@ -125,17 +152,10 @@ impl Report {
             leaves: fitted.trees.iter().map(|one| one.tree.leaves()).sum(),
             depth: fitted.trees.iter().map(|one| one.tree.depth()).max().unwrap_or(0),
             bytes: blob.map(<[u8]>::len),
-            binaries: None,
+            extra,
             scores: scores.to_vec(),
             tree: blob.and_then(|blob| Model::parse(blob).ok()).map(|model| classes(&model)),
         }
-    }
-}
-
-impl Report {
-    /// The report with what the binaries of a budget take.
-    pub(super) fn with_binaries(self, binaries: Option<Binaries>) -> Self {
-        Self { binaries, ..self }
     }
 }
 
@@ -194,22 +214,46 @@ impl fmt::Display for Report {
         for kernel in &self.kernels {
             writeln!(f, "         {kernel}")?;
         }
-        if let Some(binaries) = &self.binaries {
+        if let Some(binaries) = &self.extra.binaries {
             writeln!(f, "binaries {binaries}")?;
         }
+        self.write_redundancy(f)?;
         write!(f, "tree     {} leaves, {} deep", self.leaves, self.depth)?;
         if let Some(bytes) = self.bytes {
             write!(f, "; model {bytes} bytes")?;
+        }
+        if self.extra.collapsed > 0 {
+            write!(
+                f,
+                "; {} questions collapsed: they cost more than they save",
+                self.extra.collapsed
+            )?;
         }
         writeln!(f)?;
         if let Some(classes) = &self.tree {
             writeln!(f, "classes  {classes}")?;
         }
-        self.write_scores(f)
+        self.write_scores(f)?;
+        self.extra.without.as_ref().map_or(Ok(()), |without| without.fmt(f))
     }
 }
 
 impl Report {
+    fn write_redundancy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Redundancy { shapes, bare } = &self.extra.redundancy;
+        let with = shapes - bare.len();
+        write!(
+            f,
+            "second   {with} of {shapes} shapes have a second kernel of half of optimal or more"
+        )?;
+        if bare.is_empty() {
+            return writeln!(f);
+        }
+        let named: Vec<String> = bare.iter().take(NAMED).map(ToString::to_string).collect();
+        let more = if bare.len() > NAMED { ", …" } else { "" };
+        writeln!(f, "\n         not {}{more}", named.join(", "))
+    }
+
     fn write_scores(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.scores.is_empty() {
             return Ok(());
@@ -294,19 +338,5 @@ impl fmt::Display for Comparison {
             writeln!(f, "{pruner:<17}{learner:<13}{share:>10}{one_best:>10}{ceiling:>10}{note}")?;
         }
         Ok(())
-    }
-}
-
-/// Questions on the longest way through a tree.
-trait Depth {
-    fn depth(&self) -> usize;
-}
-
-impl Depth for Grown {
-    fn depth(&self) -> usize {
-        match self {
-            Self::Leaf(_) => 0,
-            Self::Split { left, right, .. } => 1 + left.depth().max(right.depth()),
-        }
     }
 }

@@ -1,0 +1,75 @@
+//! `--without`: what is lost where a configuration cannot be used.
+
+use std::fmt;
+
+use anyhow::anyhow;
+use trainer::damage::Damage;
+use trainer::dataset::Dataset;
+
+use super::report::percent;
+use crate::failure::Hint as _;
+
+/// The column of the configuration called `name`.
+///
+/// # Errors
+/// There is none.
+pub(super) fn column(dataset: &Dataset, name: &str) -> anyhow::Result<usize> {
+    let column = dataset.configurations().iter().position(|one| one == name);
+    column
+        .ok_or_else(|| anyhow!("`{name}` is no configuration of the data set"))
+        .hint("its rows have names such as those under `kernels`")
+}
+
+/// The data set without `columns`.
+///
+/// # Errors
+/// Nothing is left.
+pub(super) fn rest(dataset: &Dataset, columns: &[usize]) -> anyhow::Result<Dataset> {
+    let rest = dataset.without(columns);
+    rest.ok_or_else(|| anyhow!("`--without` leaves no measured configuration"))
+}
+
+/// The damage on each split, for people and as JSON.
+#[derive(serde::Serialize)]
+pub(super) struct Without {
+    configurations: Vec<String>,
+    shipped: Option<f64>,
+    failing: Option<f64>,
+    afresh: Option<f64>,
+    per_split: Vec<Damage>,
+}
+
+impl Without {
+    pub(super) fn of(configurations: &[String], per_split: Vec<Damage>) -> Self {
+        let mean = |of: fn(&Damage) -> f64| {
+            let sum: f64 = per_split.iter().map(of).sum();
+            (!per_split.is_empty()).then(|| sum / per_split.len() as f64)
+        };
+        Self {
+            configurations: configurations.to_vec(),
+            shipped: mean(|one| one.shipped),
+            failing: mean(|one| one.failing),
+            afresh: mean(|one| one.afresh),
+            per_split,
+        }
+    }
+}
+
+impl fmt::Display for Without {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> =
+            self.configurations.iter().map(|name| format!("`{name}`")).collect();
+        writeln!(f, "\nwithout {}: share of optimal with every configuration", names.join(", "))?;
+        let heads = ["as shipped", "failing", "afresh"];
+        let row = |f: &mut fmt::Formatter<'_>, name: &str, cells: [String; 3]| {
+            write!(f, "{name:<10}")?;
+            cells.iter().try_for_each(|cell| write!(f, "{cell:>12}"))?;
+            writeln!(f)
+        };
+        row(f, "split", heads.map(str::to_owned))?;
+        for Damage { split, shipped, failing, afresh } in &self.per_split {
+            row(f, split, [shipped, failing, afresh].map(|share| percent(Some(*share))))?;
+        }
+        row(f, "mean", [self.shipped, self.failing, self.afresh].map(percent))
+    }
+}
