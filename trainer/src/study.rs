@@ -37,7 +37,7 @@ pub trait Part: Sync {
     /// What it shows, in a line.
     fn about(&self) -> &'static str;
 
-    /// How often [`Part::measure`] calls [`Context::step`]: once about every second of work.
+    /// How often [`Part::measure`] calls [`Context::step`]: steps of about equal cost.
     fn steps(&self, context: &Context<'_>) -> u64;
 
     /// The tables, whatever the data set holds: where something cannot be measured, a note says

@@ -151,7 +151,7 @@ fn winners(context: &Context<'_>, wins: &[usize]) -> Table {
     Table::new("winners", "How often each configuration is best", "first paper, figure 2")
         .column("configuration", Unit::Text)
         .column("tasks", Unit::Count)
-        .drawn(Drawing::Bars { label: 0, value: 1 })
+        .drawn(Drawing::Columns { label: 0, value: 1 })
         .with_rows(order.iter().map(row).collect())
         .note("of equal configurations the first in the order of their names wins")
 }

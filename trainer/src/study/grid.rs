@@ -28,7 +28,7 @@ pub(super) fn of(table: &Table) -> Vec<Grid> {
             long(table, *panel, [*row, *column, *value])
         }
         Drawing::Curves { x, values } => wide(table, *x, values).into_iter().collect(),
-        Drawing::Bars { .. } | Drawing::None => Vec::new(),
+        Drawing::Bars { .. } | Drawing::Columns { .. } | Drawing::None => Vec::new(),
     }
 }
 

@@ -88,18 +88,19 @@ fn line(
         let command = if index == 0 { 'M' } else { 'L' };
         let _ = write!(path, "{command}{:.1} {:.1}", across.place(*x), up.place(*y));
     }
+    let few = points.len() <= FEW_POINTS;
+    let (edge, class) = if few { ("edge", "line") } else { ("edge fine", "line fine") };
+    let name = Text(name);
     let mut drawn = format!(
-        "<path class=\"edge\" d=\"{path}\"/><path class=\"line s{id}\" d=\"{path}\"><title>{}</title></path>",
-        Text(name)
+        "<path class=\"{edge}\" d=\"{path}\"/><path class=\"{class} s{id}\" d=\"{path}\"><title>{name}</title></path>"
     );
-    if points.len() <= FEW_POINTS {
+    if few {
         for (x, y) in points {
             let _ = write!(
                 drawn,
-                "<circle class=\"k{id}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.4\"><title>{}, {x} {}: {}</title></circle>",
+                "<circle class=\"k{id}\" cx=\"{:.1}\" cy=\"{:.1}\" r=\"2.4\"><title>{name}, {x} {}: {}</title></circle>",
                 across.place(*x),
                 up.place(*y),
-                Text(name),
                 Text(&grid.across),
                 value(*y, grid.unit)
             );
@@ -188,7 +189,7 @@ impl Scale {
     /// From a round number to a round number.
     fn round(values: impl Iterator<Item = f64>, from: f64, to: f64, unit: Unit) -> Self {
         let (least, largest) = range(values);
-        let step = round_step((largest - least).max(1e-6) / 4.0);
+        let step = round_step((largest - least).max(1e-6) / 6.0);
         let (first, mut last) = ((least / step).floor() * step, (largest / step).ceil() * step);
         if unit == Unit::Percent && least <= 100.0 {
             last = last.min(100.0);
@@ -231,8 +232,8 @@ mod tests {
     #[test]
     fn scales_are_round_and_hold_their_values() {
         let scale = Scale::round([76.3, 98.4].into_iter(), BOTTOM, TOP, Unit::Percent);
-        assert_eq!((scale.first, scale.last, scale.step), (70.0, 100.0, 10.0));
-        assert_eq!(scale.ticks().collect::<Vec<_>>(), [70.0, 80.0, 90.0, 100.0]);
+        assert_eq!((scale.first, scale.last, scale.step), (75.0, 100.0, 5.0));
+        assert_eq!(scale.ticks().collect::<Vec<_>>(), [75.0, 80.0, 85.0, 90.0, 95.0, 100.0]);
         for values in [vec![], vec![5.0], vec![0.0, 0.0], vec![-3.0, 1e9]] {
             let scale = Scale::round(values.iter().copied(), BOTTOM, TOP, Unit::Number);
             assert!((1..12).contains(&scale.ticks().count()), "{values:?}");

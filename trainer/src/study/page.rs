@@ -109,7 +109,8 @@ fn drawing(table: &Table) -> String {
     }
     match &table.drawing {
         Drawing::None => String::new(),
-        Drawing::Bars { label, value } => bars::html(table, *label, *value),
+        Drawing::Bars { label, value } => bars::bars(table, *label, *value),
+        Drawing::Columns { label, value } => bars::columns(table, *label, *value),
         Drawing::HeatMap { .. } => heat::html(&grid::of(table)),
         Drawing::Lines { .. } | Drawing::Curves { .. } => {
             lines::html(&table.title, &grid::of(table))

@@ -30,15 +30,16 @@ impl Part for Pruning {
     }
 
     fn steps(&self, context: &Context<'_>) -> u64 {
-        (jobs(context).len() + context.sides.len() * Normalisation::ALL.len()) as u64
+        let sweeps = context.sides.len() * Normalisation::ALL.len();
+        (jobs(context).len() * COUNTS.count() + sweeps) as u64
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         jobs(context).par_iter().for_each(|(split, pruner, normalisation)| {
             for count in COUNTS {
                 context.list(*split, *pruner, *normalisation, count);
+                context.step();
             }
-            context.step();
         });
         let lines = lines(context);
         Ok(vec![ceilings(context, &lines), against_all(context, &lines), sweep(context)])

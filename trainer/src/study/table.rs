@@ -69,11 +69,18 @@ pub enum Drawing {
     /// As a table alone.
     #[default]
     None,
-    /// A bar for each row.
+    /// A bar with its name for each row.
     Bars {
         /// The names of the bars.
         label: usize,
         /// Their lengths.
+        value: usize,
+    },
+    /// A column for each row, beside each other: how many rows matters, not their names.
+    Columns {
+        /// The names of the columns.
+        label: usize,
+        /// Their heights.
         value: usize,
     },
     /// A line for each of some columns.
