@@ -389,8 +389,9 @@ fn a_browser_draws_it_on_a_phone_and_on_a_desk() {
             let count = light.count(*colour);
             assert!(count > 200, "{colour:?} at {width}: {count} pixels");
         }
+        // On a desk the charts take less than half of the width.
         let blank = light.count([255, 255, 255]) as f64 / light.len() as f64;
-        assert!((0.5..0.97).contains(&blank), "{blank}");
+        assert!((0.5..0.985).contains(&blank), "{blank}");
         let dark = browser.screenshot(&html, width, layout.height, true);
         assert!(dark.pixel(1, 1).iter().all(|one| *one < 64), "{:?}", dark.pixel(1, 1));
         assert!(dark.count([255, 255, 255]) < dark.len() / 20);
