@@ -2,7 +2,7 @@
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use trainer::dataset::Dataset;
-use trainer::split::{Protocol, Split};
+use trainer::split::{self, Protocol, Split, SplitError};
 
 use crate::failure::Hint as _;
 use crate::output::Output;
@@ -40,5 +40,30 @@ impl SplitArgs {
         };
         drawn.warnings.iter().for_each(|warning| out.warn(warning));
         Ok(drawn.splits)
+    }
+
+    /// The splits of one of several data sets, which is called `name`: a file that does not name
+    /// all of its shapes is meant for another, and it is split by seed.
+    pub(super) fn draw_among(
+        &self,
+        dataset: &Dataset,
+        name: &str,
+        seed: u64,
+        out: &Output,
+    ) -> anyhow::Result<Vec<Split>> {
+        let shapes = dataset.shapes();
+        let Protocol::File(path) = &self.protocol else { return self.draw(dataset, seed, out) };
+        let names_all = match split::read(path, &shapes) {
+            Ok(splits) => splits.iter().all(|one| one.train.len() + one.test.len() == shapes.len()),
+            Err(SplitError::OneSided { .. }) => false,
+            // Told as for a single data set.
+            Err(_) => true,
+        };
+        if names_all {
+            return self.draw(dataset, seed, out);
+        }
+        let (file, seeded) = (path.display(), Protocol::default());
+        out.note(format_args!("`{file}` is not for the shapes of `{name}`: `{seeded}` splits"));
+        Self { protocol: seeded }.draw(dataset, seed, out)
     }
 }

@@ -22,7 +22,8 @@ use crate::output::Output;
 /// the kernels and ways to choose among them
 #[derive(clap::Args)]
 #[command(
-    after_help = "With several data sets the orderings of all methods are compared as well.\n\nExamples:\n  \
+    after_help = "With several data sets the orderings of all methods are compared as well; a \
+        file of splits serves those of which it names every shape, the others have seeded splits.\n\nExamples:\n  \
         gemmtree study data.csv -o study\n  gemmtree study data.csv --part pruning --json\n  \
         gemmtree study gpu.csv cpu.csv --part orderings"
 )]
@@ -72,7 +73,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 
 impl Args {
     fn study(&self, path: &Path, dataset: &Dataset, out: &mut Output) -> anyhow::Result<Study> {
-        let splits = self.splits.draw(dataset, self.seed, out)?;
+        let splits = match self.dataset.len() {
+            1 => self.splits.draw(dataset, self.seed, out)?,
+            _ => self.splits.draw_among(dataset, &name(path), self.seed, out)?,
+        };
         let context = Context::new(dataset, &splits, self.seed);
         let parts = self.parts();
         let steps = parts.iter().map(|part| part.steps(&context)).sum();
