@@ -23,6 +23,8 @@ pub(super) struct Classifiers;
 
 /// The first paper's way to choose the kernels that classifiers pick among.
 const PEER: &str = "pca-k-means";
+/// The plain cover, whose lists other programs find too.
+const PLAIN: &str = "greedy";
 
 impl Part for Classifiers {
     fn name(&self) -> &'static str {
@@ -63,10 +65,21 @@ impl Part for Classifiers {
     }
 }
 
-/// The first paper's, and our default.
+/// The first paper's, our default, and the plain cover; none twice.
 fn pruners() -> Vec<&'static dyn Pruner> {
-    let peer = prune::by_name(PEER).into_iter();
-    peer.chain(prune::ALL.first().copied().filter(|ours| ours.name() != PEER)).collect()
+    let ours = prune::ALL[0].name();
+    let mut names = vec![PEER, ours, PLAIN];
+    names.dedup();
+    names.into_iter().filter_map(prune::by_name).collect()
+}
+
+/// The id of the table on a pruner's list.
+fn id(pruner: &dyn Pruner) -> &'static str {
+    match pruner.name() {
+        PEER => "classifiers-peer-list",
+        name if name == prune::ALL[0].name() => "classifiers-our-list",
+        _ => "classifiers-plain-list",
+    }
 }
 
 /// A method with a list of at most `kernels`, on every split.
@@ -126,12 +139,11 @@ fn rows(
 
 /// The first paper's tables, at every count and on every split.
 fn on_list(context: &Context<'_>, pruner: &dyn Pruner, rows: &[Row]) -> Table {
-    let id = if pruner.name() == PEER { "classifiers-peer-list" } else { "classifiers-our-list" };
     let title = format!(
         "Share of optimal with the kernel that a classifier predicts, on the list of {}",
         pruner.name()
     );
-    let table = Table::new(id, title, "first paper, tables 1 and 2")
+    let table = Table::new(id(pruner), title, "first paper, tables 1 and 2")
         .column("features", Unit::Text)
         .column("kernels", Unit::Count)
         .column("classifier", Unit::Text);
@@ -190,6 +202,7 @@ fn against(
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::Path;
 
     use super::*;
@@ -227,18 +240,21 @@ mod tests {
         let context = Context::new(&dataset, &splits, 0);
         let tables = Classifiers.measure(&context).unwrap();
         let ids: Vec<&str> = tables.iter().map(|table| table.id).collect();
-        let expected =
-            ["classifiers-peer-list", "classifiers-our-list", "ours-against-classifiers"];
-        assert_eq!(ids, expected);
-        for table in &tables[..2] {
+        let (last, lists) = tables.split_last().unwrap();
+        let expected = ["classifiers-peer-list", "classifiers-our-list"];
+        assert_eq!(ids[..2], expected);
+        assert_eq!(last.id, "ours-against-classifiers");
+        assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), pruners().len() + 1);
+        assert!(lists.iter().any(|table| table.title.ends_with("the list of greedy")));
+        for table in lists {
             assert_eq!(share(table, "ceiling"), 100.0);
             assert!(share(table, "tree-a") > 97.0);
             assert!(share(table, "one best") < 70.0);
             assert_eq!(table.rows.len(), 2 * COUNTS.count() * (2 + classify::ALL.len()));
         }
-        assert_eq!(tables[2].rows.len(), COUNTS.count());
+        assert_eq!(last.rows.len(), COUNTS.count());
         let standings = Classifiers.standings(&context).unwrap();
-        assert_eq!(standings.len(), 2 * 2 * classify::ALL.len());
+        assert_eq!(standings.len(), pruners().len() * 2 * classify::ALL.len());
         let tree = standings.iter().find(|one| one.method == "pca-k-means + tree-a, raw").unwrap();
         let shown = share(&tables[0], "tree-a");
         assert!((100.0 * tree.share - shown).abs() < 1e-6);
