@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-main figures-selector aarch64 check-aarch64 test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-main figures-selector figures-trainer aarch64 check-aarch64 test-selector-aarch64 bench peers fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -20,6 +20,7 @@ help:
 	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
+	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 10 minutes)'
 	@echo 'make peers          install the peers that figures-selector measures if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
@@ -73,6 +74,10 @@ figures-selector: build
 	@bash .ci/setup --aarch64 --emulator --figures
 	@$(CARGO) build --release --package benches --quiet
 	@$(BIN)/figures selector
+
+figures-trainer: build
+	@$(CARGO) build --release --package benches --quiet
+	@$(BIN)/figures trainer
 
 bench: setup
 	$(CARGO) bench --package benches

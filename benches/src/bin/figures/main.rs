@@ -4,9 +4,11 @@
 
 mod figure;
 mod instructions;
+mod laps;
 mod main_part;
 mod programs;
 mod selector_part;
+mod trainer_part;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,8 +18,11 @@ use crate::figure::Sheet;
 type Part = fn(&mut Sheet) -> anyhow::Result<()>;
 
 /// Every part. To add one: write its file, then name it here.
-const PARTS: [(&str, Part); 2] =
-    [("main", main_part::measure), ("selector", selector_part::measure)];
+const PARTS: [(&str, Part); 3] = [
+    ("main", main_part::measure),
+    ("selector", selector_part::measure),
+    ("trainer", trainer_part::measure),
+];
 
 /// Where figures leave what is not printed: raw numbers and programs that are measured.
 fn folder() -> PathBuf {
