@@ -20,7 +20,7 @@ help:
 	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
-	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 10 minutes)'
+	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
 	@echo 'make peers          install the peers that figures-selector measures if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
