@@ -124,6 +124,12 @@ impl Configuration {
         self.family.work_group(&self.parameters).iter().product()
     }
 
+    /// Columns and rows of C that a work-item computes, and steps along k that it takes at once.
+    #[must_use]
+    pub fn item(&self) -> [u64; 3] {
+        self.family.item(&self.parameters)
+    }
+
     /// Whether a device with these limits can run the kernel.
     ///
     /// # Errors

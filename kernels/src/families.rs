@@ -41,6 +41,9 @@ pub trait Family: Send + Sync {
     /// Work-items of a work-group along columns, rows and batch.
     fn work_group(&self, parameters: &[u16]) -> [u64; 3];
 
+    /// Columns and rows of C that a work-item computes, and steps along k that it takes at once.
+    fn item(&self, parameters: &[u16]) -> [u64; 3];
+
     /// Whether a device with these limits can run the kernel.
     ///
     /// # Errors

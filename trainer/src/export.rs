@@ -135,7 +135,7 @@ fn classes(trees: &[ClassTree]) -> Vec<TreeSource> {
     ProblemClass::all().filter_map(source).collect()
 }
 
-const FOLDS: usize = 10;
+const FOLDS: usize = 5;
 
 /// Trees grown to check those of `training`.
 fn folds_of(training: &Training) -> usize {
@@ -224,7 +224,8 @@ mod tests {
     fn training() -> Training {
         let shapes = (1..=4).map(|m| GemmShape::new(m, 1, 1, 1)).collect();
         let loss = array![[0.0, 1.0], [0.5, 0.0], [0.0, 2.0], [0.0, 1.0]];
-        Training { shapes, loss, best_ns: vec![1e6; 4] }
+        let kernels = vec![None; loss.ncols()];
+        Training { shapes, loss, best_ns: vec![1e6; 4], kernels }
     }
 
     #[test]

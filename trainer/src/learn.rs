@@ -1,14 +1,18 @@
 //! Ways to grow a tree from shapes to kernels. To add one: write its file, then list it in [`ALL`].
 
+mod boosted;
 mod cart;
 mod collapse;
 mod cost_tree;
 mod distilled;
 mod forest;
+mod questions;
 mod single_best;
+mod surrogate;
 
 use std::collections::BTreeMap;
 
+use kernels::Configuration;
 use ndarray::Array2;
 use selector_core::{Feature, GemmShape, MAX_FEATURES};
 
@@ -44,6 +48,8 @@ pub struct Training {
     pub loss: Array2<f64>,
     /// The best time measured for each shape, in nanoseconds.
     pub best_ns: Vec<f64>,
+    /// The kernels, one a column; `None` is one that is of no family of ours.
+    pub kernels: Vec<Option<Configuration>>,
 }
 
 /// A tree whose leaves rank kernels.
@@ -89,7 +95,8 @@ impl Training {
     pub fn select(&self, rows: &[usize]) -> Self {
         let shapes = rows.iter().map(|row| self.shapes[*row]).collect();
         let best_ns = rows.iter().map(|row| self.best_ns[*row]).collect();
-        Self { shapes, loss: self.loss.select(ndarray::Axis(0), rows), best_ns }
+        let loss = self.loss.select(ndarray::Axis(0), rows);
+        Self { shapes, loss, best_ns, kernels: self.kernels.clone() }
     }
 }
 
@@ -173,7 +180,8 @@ mod tests {
 
     fn grow(learner: &dyn Learner, shapes: &[GemmShape], loss: Array2<f64>) -> Grown {
         let best_ns = vec![1e6; shapes.len()];
-        let training = Training { shapes: shapes.to_vec(), loss, best_ns };
+        let kernels = vec![None; loss.ncols()];
+        let training = Training { shapes: shapes.to_vec(), loss, best_ns, kernels };
         learner.grow(&training, 0).unwrap()
     }
 

@@ -1,7 +1,7 @@
 //! How well each configuration does on each task, as numbers that methods learn from.
 
 use ndarray::Array2;
-use selector_core::GemmShape;
+use selector_core::{GemmShape, ProblemClass};
 
 use crate::dataset::Dataset;
 
@@ -21,6 +21,8 @@ const MOST_NOISE: f64 = 0.05;
 pub struct Performance {
     /// The shape of each task.
     pub shapes: Vec<GemmShape>,
+    /// The class of each task.
+    pub classes: Vec<ProblemClass>,
     /// Best time of the task ÷ time of the configuration; 0 where there is none.
     pub relative: Array2<f64>,
     /// Base-2 logarithm of the slowdown; differences that lie within the spread of the samples
@@ -52,7 +54,8 @@ impl Performance {
             }
         }
         let shapes = tasks.iter().map(|task| dataset.tasks()[*task].shape).collect();
-        Self { shapes, relative, loss }
+        let classes = tasks.iter().map(|task| dataset.tasks()[*task].class).collect();
+        Self { shapes, classes, relative, loss }
     }
 
     /// The share of optimal of the best of `columns` on the task of `row`, above zero.

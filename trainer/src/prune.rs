@@ -9,6 +9,7 @@ mod hdbscan;
 mod kmeans;
 mod pca_kmeans;
 mod regression_tree;
+mod smoothed;
 mod spectral;
 mod top_n;
 mod warning;
@@ -61,6 +62,7 @@ pub struct Pruned {
 
 /// Every pruner; the first is the default.
 pub static ALL: &[&dyn Pruner] = &[
+    &smoothed::Smoothed,
     &greedy::Greedy,
     &kmeans::KMeansRepresentatives,
     &pca_kmeans::ComponentsThenKMeans,
@@ -92,7 +94,7 @@ impl Pruned {
 #[cfg(test)]
 pub(crate) mod tests {
     use ndarray::{Array2, Axis, array};
-    use selector_core::GemmShape;
+    use selector_core::{GemmShape, ProblemClass};
 
     use super::*;
     use crate::random::Random;
@@ -104,7 +106,9 @@ pub(crate) mod tests {
 
     pub(crate) fn performance(relative: Array2<f64>) -> Performance {
         let loss = relative.mapv(|share| if share > 0.0 { -share.log2().min(0.0) } else { 9.0 });
-        Performance { shapes: shapes(relative.nrows()), relative, loss }
+        let shapes = shapes(relative.nrows());
+        let classes = vec![ProblemClass::F32_NN; shapes.len()];
+        Performance { shapes, classes, relative, loss }
     }
 
     pub(crate) fn asked(count: usize) -> Request {
@@ -156,6 +160,7 @@ pub(crate) mod tests {
         random.shuffle(&mut order);
         let shuffled = Performance {
             shapes: order.iter().map(|row| straight.shapes[*row]).collect(),
+            classes: straight.classes.clone(),
             relative: straight.relative.select(Axis(0), &order),
             loss: straight.loss.select(Axis(0), &order),
         };
@@ -203,7 +208,9 @@ pub(crate) mod tests {
     #[test]
     fn fewer_kernels_than_asked_for_come_with_a_warning_where_tasks_are_grouped() {
         let tables = [Array2::ones((5, 3)), array![[0.3, 1.0]], grouped(24, 3, 5)];
-        for pruner in ALL.iter().filter(|one| !["greedy", "top-n"].contains(&one.name())) {
+        for pruner in
+            ALL.iter().filter(|one| !["smoothed", "greedy", "top-n"].contains(&one.name()))
+        {
             for table in &tables {
                 let pruned = pruner.prune(&performance(table.clone()), &asked(9));
                 let few = pruned.kernels.len() < 9;

@@ -86,7 +86,7 @@ pub fn grow(
         if of_class.is_empty() {
             continue;
         }
-        let training = training_of(dataset, tasks, &loss, &of_class);
+        let training = training_of(dataset, tasks, &kernels, &loss, &of_class);
         let tree = method.learner.grow(&training, method.seed)?;
         let tree = ranked(dataset, &kernels, class, &training, tree);
         warnings.extend(indistinct(class, &training));
@@ -151,8 +151,14 @@ pub fn measured_as(class: ProblemClass, measured: &[ProblemClass]) -> Option<Pro
     [class, plain].into_iter().find(|one| measured.contains(one)).or_else(|| same().next())
 }
 
-/// Some `rows` of `loss`, which has one a task.
-fn training_of(dataset: &Dataset, tasks: &[usize], loss: &Array2<f64>, rows: &[usize]) -> Training {
+/// Some `rows` of `loss`, which has one a task and a column for each of `kernels`.
+fn training_of(
+    dataset: &Dataset,
+    tasks: &[usize],
+    kernels: &[usize],
+    loss: &Array2<f64>,
+    rows: &[usize],
+) -> Training {
     let task_of = |row: &usize| tasks[*row];
     let best_of = |task: usize| {
         let times = (0..dataset.configurations().len()).map(|one| dataset.time(task, one));
@@ -162,5 +168,6 @@ fn training_of(dataset: &Dataset, tasks: &[usize], loss: &Array2<f64>, rows: &[u
         shapes: rows.iter().map(|row| dataset.tasks()[task_of(row)].shape).collect(),
         loss: loss.select(ndarray::Axis(0), rows),
         best_ns: rows.iter().map(task_of).map(best_of).collect(),
+        kernels: kernels.iter().map(|one| dataset.configurations()[*one].parse().ok()).collect(),
     }
 }

@@ -91,4 +91,9 @@ impl Family for Tile {
         let [_, _, _, row, column] = parts(parameters);
         [u64::from(column), u64::from(row), 1]
     }
+
+    fn item(&self, parameters: &[u16]) -> [u64; 3] {
+        let [r, a, c, ..] = parts(parameters);
+        [c, r, a].map(u64::from)
+    }
 }

@@ -62,6 +62,10 @@ impl Family for Universal {
         [1, 1, 1]
     }
 
+    fn item(&self, _parameters: &[u16]) -> [u64; 3] {
+        [BLOCK, BLOCK, 1]
+    }
+
     fn fits(&self, _parameters: &[u16], _limits: &Limits) -> Result<(), Misfit> {
         Ok(())
     }

@@ -92,7 +92,7 @@ pub(crate) struct Args {
 enum Preset {
     /// What is usual: k-means and linfa's tree, to compare with
     Classic,
-    /// Greedy and distilled
+    /// Smoothed and distilled
     #[default]
     Default,
     /// Greedy and cost-tree
@@ -103,7 +103,7 @@ impl Preset {
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::Classic => ("k-means", "linfa"),
-            Self::Default => ("greedy", "distilled"),
+            Self::Default => ("smoothed", "distilled"),
             Self::Plain => ("greedy", "cost-tree"),
         }
     }

@@ -123,7 +123,8 @@ mod tests {
             if (row < 32) == (kernel == 0) { 0.0 } else { 1.25_f64.log2() }
         });
         let best_ns = (0..64).map(|row| if row < 32 { small } else { large }).collect();
-        Training { shapes, loss, best_ns }
+        let kernels = vec![None; loss.ncols()];
+        Training { shapes, loss, best_ns, kernels }
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! A forest taught to one small tree.
+//! What large models know, taught to one small tree.
 //!
-//! The forest predicts better than any single tree, but is far too large to ship. So it is asked
-//! about thousands of shapes around the measured ones, and a cost-sensitive tree learns from its
-//! answers together with what was measured.
+//! A forest and a surrogate predict losses better than any single tree, but are far too large to
+//! ship. So they are asked about thousands of shapes around the measured ones, and a
+//! cost-sensitive tree learns from their answers together with what was measured. How finely it may
+//! split is chosen by cross-validation among the shapes that it learns from.
 
 use ndarray::aview1;
 use rayon::prelude::*;
@@ -10,22 +11,39 @@ use selector_core::GemmShape;
 
 use super::cost_tree::{self, Growth, Row};
 use super::forest::Forest;
-use super::{Grown, LearnError, Learner, Training, features};
-use crate::random::Random;
+use super::surrogate::Surrogate;
+use super::{Grown, LearnError, Learner, Training, features, questions};
 
-/// A cost-sensitive tree that imitates a forest.
+/// A cost-sensitive tree that imitates a forest and a surrogate.
 pub(super) struct Distilled;
 
 /// Trees of the forest.
 const TREES: u64 = 200;
-/// Shapes that the forest is asked about.
-const QUESTIONS: usize = 12_000;
-/// How the small tree grows.
-const GROWTH: Growth = Growth { fewest: 30, foresight: 0.1 };
+/// Weight of the forest's answer against the surrogate's.
+const FOREST_WEIGHT: f64 = 0.5;
+/// Credit for splits that prepare others, shared among the kernels.
+const FORESIGHT: f64 = 0.6;
 /// Weight of all measured shapes together against all asked ones.
 const MEASURED_WEIGHT: f64 = 0.3;
-/// How far, in octaves, a dimension of an asked shape typically is from a measured one.
-const REACH: f64 = 1.5;
+/// Fewest rows of a leaf, for as many rows as [`FULL`] has questions, to choose from. The largest
+/// makes one leaf; of equally good ones the larger wins.
+const FEWEST: [usize; 6] = [usize::MAX, 120, 60, 30, 20, 12];
+/// Parts that the shapes are divided into to choose; fewer shapes make one leaf.
+const FOLDS: usize = 3;
+
+/// How much is asked of whom.
+#[derive(Clone, Copy)]
+struct Effort {
+    /// Questions, about.
+    questions: usize,
+    /// Boosted models that make a surrogate.
+    models: u64,
+}
+
+/// For the tree that is kept.
+const FULL: Effort = Effort { questions: 12_000, models: 3 };
+/// For those that are only compared.
+const BRIEF: Effort = Effort { questions: 6_000, models: 1 };
 
 impl Learner for Distilled {
     fn name(&self) -> &'static str {
@@ -33,37 +51,122 @@ impl Learner for Distilled {
     }
 
     fn about(&self) -> &'static str {
-        "a cost-tree that imitates a forest of random ones, asked about shapes around the measured"
+        "a cost-tree that imitates a forest and a boosted surrogate, as fine as cross-validation likes"
     }
 
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
-        let forest = Forest::grow(training, TREES, seed);
-        let weight = MEASURED_WEIGHT * QUESTIONS as f64 / training.shapes.len() as f64;
-        let measured = training.shapes.iter().zip(training.loss.rows());
-        let mut rows: Vec<Row> =
-            measured.map(|(shape, loss)| Row::new(features(*shape), loss, weight)).collect();
-        let answer = |shape| Row::new(features(shape), aview1(&forest.predict(shape)), 1.0);
-        rows.par_extend(questions(&training.shapes, seed).into_par_iter().map(answer));
-        Ok(cost_tree::grow(rows, GROWTH))
+        let fewest = choose(training, seed);
+        Ok(Lesson::of(training, FULL, seed).grow(fewest))
     }
 }
 
-/// Shapes around the measured ones, as many around each.
-fn questions(measured: &[GemmShape], seed: u64) -> Vec<GemmShape> {
-    let mut random = Random::new(seed);
-    let near = |shape: &GemmShape| GemmShape {
-        m: near(shape.m, &mut random),
-        k: near(shape.k, &mut random),
-        n: near(shape.n, &mut random),
-        batch: shape.batch,
-    };
-    measured.iter().cycle().take(QUESTIONS).map(near).collect()
+/// What a tree learns from.
+struct Lesson(Vec<Taught>);
+
+struct Taught {
+    shape: GemmShape,
+    loss: Vec<f64>,
+    weight: f64,
 }
 
-/// A dimension some octaves from `dimension`: the sum of three uniform draws is bell-shaped.
-fn near(dimension: u32, random: &mut Random) -> u32 {
-    let bell = random.unit() + random.unit() + random.unit() - 1.5;
-    let octaves = f64::from(dimension).log2() + 2.0 * REACH * bell;
-    // `as` saturates.
-    octaves.exp2().round().max(1.0) as u32
+impl Lesson {
+    fn of(training: &Training, effort: Effort, seed: u64) -> Self {
+        let forest = Forest::grow(training, TREES, seed);
+        let surrogate = Surrogate::fit(training, effort.models, seed);
+        let asked = questions::around(&training.shapes, effort.questions, seed);
+        let weight = MEASURED_WEIGHT * asked.len() as f64 / training.shapes.len() as f64;
+        let measured = training.shapes.iter().zip(training.loss.rows());
+        let measured =
+            measured.map(|(shape, loss)| Taught { shape: *shape, loss: loss.to_vec(), weight });
+        let mut lesson: Vec<Taught> = measured.collect();
+        let mut distinct = asked.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        let answer = |shape: &GemmShape| -> Vec<f64> {
+            let pairs = forest.predict(*shape).into_iter().zip(surrogate.predict(*shape));
+            pairs.map(|(one, other)| FOREST_WEIGHT * one + (1.0 - FOREST_WEIGHT) * other).collect()
+        };
+        let answers: Vec<Vec<f64>> = distinct.par_iter().map(answer).collect();
+        lesson.extend(asked.into_iter().filter_map(|shape| {
+            let loss = answers[distinct.binary_search(&shape).ok()?].clone();
+            Some(Taught { shape, loss, weight: 1.0 })
+        }));
+        Self(lesson)
+    }
+
+    fn grow(&self, fewest: usize) -> Grown {
+        let row = |one: &Taught| Row::new(features(one.shape), aview1(&one.loss), one.weight);
+        let rows: Vec<Row> = self.0.iter().map(row).collect();
+        let fewest = fewest.saturating_mul(rows.len()) / FULL.questions;
+        let kernels = self.0.first().map_or(1, |one| one.loss.len());
+        cost_tree::grow(rows, Growth { fewest, foresight: FORESIGHT / kernels as f64 })
+    }
+}
+
+/// The entry of [`FEWEST`] whose trees lose least on shapes that they were not taught.
+fn choose(training: &Training, seed: u64) -> usize {
+    if training.shapes.len() < FOLDS {
+        return FEWEST[0];
+    }
+    let order = shuffled(training.shapes.len(), seed);
+    let fold = |fold: usize| -> [f64; FEWEST.len()] {
+        let side = |held_out: bool| {
+            let mut rows: Vec<usize> = (0..order.len())
+                .filter(|at| (at % FOLDS == fold) == held_out)
+                .map(|at| order[at])
+                .collect();
+            rows.sort_unstable();
+            training.select(&rows)
+        };
+        let (learned, held_out) = (side(false), side(true));
+        let lesson = Lesson::of(&learned, BRIEF, seed);
+        FEWEST.map(|fewest| lost(&lesson.grow(fewest), &held_out))
+    };
+    let folds: Vec<_> = (0..FOLDS).into_par_iter().map(fold).collect();
+    let lost = |at: &usize| folds.iter().map(|losses| losses[*at]).sum::<f64>();
+    let best = (0..FEWEST.len()).min_by(|one, other| lost(one).total_cmp(&lost(other)));
+    FEWEST[best.unwrap_or_default()]
+}
+
+fn shuffled(count: usize, seed: u64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    crate::random::Random::new(seed).shuffle(&mut order);
+    order
+}
+
+/// What the picks of `tree` lose on all shapes of `held_out` together.
+fn lost(tree: &Grown, held_out: &Training) -> f64 {
+    let rows = held_out.shapes.iter().enumerate();
+    rows.map(|(row, shape)| held_out.loss[(row, tree.rank(*shape)[0])]).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::Array2;
+
+    use super::*;
+
+    fn training(loss: impl Fn(usize, usize) -> f64) -> Training {
+        let shapes: Vec<_> = (1..=60).map(|m| GemmShape::new(8 * m, 64, 64, 1)).collect();
+        let loss = Array2::from_shape_fn((60, 2), |(row, kernel)| loss(row, kernel));
+        Training { best_ns: vec![1e6; 60], shapes, loss, kernels: vec![None; 2] }
+    }
+
+    #[test]
+    fn what_is_only_noise_makes_one_leaf() {
+        let mut random = crate::random::Random::new(3);
+        let noise: Vec<f64> = (0..120).map(|_| random.unit()).collect();
+        let noisy = training(|row, kernel| noise[2 * row + kernel] + 0.2 * kernel as f64);
+        assert_eq!(choose(&noisy, 0), usize::MAX);
+        assert!(matches!(Distilled.grow(&noisy, 0), Ok(Grown::Leaf(_))));
+    }
+
+    #[test]
+    fn what_can_be_learned_is_split_finely_enough() {
+        let clear = training(|row, kernel| f64::from((row / 15 % 2 == 0) != (kernel == 0)));
+        assert!(choose(&clear, 0) < usize::MAX);
+        let tree = Distilled.grow(&clear, 0).unwrap();
+        let picks = [7, 22, 37, 52].map(|row| tree.rank(clear.shapes[row])[0]);
+        assert_eq!(picks, [0, 1, 0, 1]);
+    }
 }

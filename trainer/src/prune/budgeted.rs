@@ -1,10 +1,11 @@
-//! The greedy cover within a budget in bytes.
+//! The smoothed cover within a budget in bytes.
 
 use super::budget::{Budget, Room};
 use super::greedy::{Cover, Rule, without};
+use super::smoothed::{self, Smoothed};
 use super::{Performance, Pruned, Pruner, Request};
 
-/// The greedy cover within a budget.
+/// The smoothed cover within a budget.
 ///
 /// Lists chosen by gain and by gain per byte are both refined, first by swaps, then by taking out
 /// one kernel and filling the room again; the better one is kept. Of equally good lists the one
@@ -24,7 +25,7 @@ impl<'a> Budgeted<'a> {
 
 impl Pruner for Budgeted<'_> {
     fn name(&self) -> &'static str {
-        "greedy"
+        Smoothed.name()
     }
 
     fn about(&self) -> &'static str {
@@ -33,11 +34,14 @@ impl Pruner for Budgeted<'_> {
 
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         let room = Room { count: request.count.max(1), budget: Some(self.budget) };
-        let search = Search { cover: Cover::of(performance), room };
-        let lists = RULES.map(|rule| search.refined(search.cover.list(&search.room, rule)));
-        let best = lists.into_iter().min_by(|one, other| search.order(one, other));
-        Pruned::new(best.unwrap_or_default(), Vec::new())
+        Pruned::new(best(Search { cover: smoothed::cover(performance), room }), Vec::new())
     }
+}
+
+/// The best list that was found; empty only if no kernel fits.
+fn best(search: Search<'_>) -> Vec<usize> {
+    let lists = RULES.map(|rule| search.refined(search.cover.list(&search.room, rule)));
+    lists.into_iter().min_by(|one, other| search.order(one, other)).unwrap_or_default()
 }
 
 const RULES: [Rule; 2] = [Rule::Gain, Rule::GainPerByte];
@@ -88,7 +92,7 @@ mod tests {
 
     use super::*;
     use crate::prune::budget::tests::dataset;
-    use crate::prune::tests::{asked, performance};
+    use crate::prune::tests::performance;
     use crate::random::Random;
 
     fn kept(loss: &Array2<f64>, sizes: &[u64], bytes: u64) -> Vec<usize> {
@@ -97,7 +101,9 @@ mod tests {
             names.iter().map(String::as_str).zip(sizes.iter().map(|bytes| Some(*bytes))).collect();
         let budget = Budget::new(&dataset(&sizes), bytes).unwrap();
         let performance = performance(loss.mapv(|loss| (-loss).exp2()));
-        let Pruned { kernels, .. } = Budgeted { budget: &budget }.prune(&performance, &asked(9));
+        let room = Room { count: 9, budget: Some(&budget) };
+        let Pruned { kernels, .. } =
+            Pruned::new(best(Search { cover: Cover::of(&performance), room }), Vec::new());
         assert!(budget.used(&kernels) <= bytes, "{kernels:?}");
         kernels
     }

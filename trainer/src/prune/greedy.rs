@@ -32,24 +32,29 @@ impl Pruner for Greedy {
     }
 }
 
-/// What a second kernel's loss weighs against the best one's: with 0 it decides between lists
-/// whose best kernels lose the same, and nothing else.
-const SECOND_WEIGHT: f64 = 0.0;
-
 /// Totals are compared in whole steps of this size: smaller differences are rounding.
 const STEP: f64 = 1.0 / (1 << 30) as f64;
 
-/// Losses column by column, for speed.
+/// What is to be covered: rows of losses, column by column for speed.
 pub(super) struct Cover {
     loss: Vec<Vec<f64>>,
-    /// What a task loses where the list has no kernel: more than by any of them.
+    /// What a row loses where the list has no kernel: more than by any of them.
     none: Vec<f64>,
+    /// What each row's loss counts.
+    weight: Vec<f64>,
+    /// The first rows are tasks; the others are made of them, and need no second kernel.
+    tasks: usize,
+    /// What a second kernel's loss counts against the best one's: with 0 it decides between lists
+    /// whose best kernels lose the same, and nothing else.
+    second_weight: f64,
 }
 
-/// What a list loses. The better one loses less by the best kernels, then leaves fewer tasks
-/// without an acceptable second one, then loses less by the second ones.
+/// What a list loses. The better one loses less, then leaves fewer tasks without an acceptable
+/// second kernel, then loses less by the second ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Total {
+    /// By the best kernels and, as much as they count, by the second ones, in steps.
+    both: f64,
     /// By the best kernels, in steps.
     first: f64,
     /// By the second ones as far as they are acceptable, in steps.
@@ -60,7 +65,7 @@ pub(super) struct Total {
 
 impl Total {
     pub(super) fn order(&self, other: &Self) -> Ordering {
-        (self.first.total_cmp(&other.first))
+        (self.both.total_cmp(&other.both))
             .then_with(|| self.bare.cmp(&other.bare))
             .then_with(|| self.second.total_cmp(&other.second))
     }
@@ -69,9 +74,14 @@ impl Total {
         self.order(other) == Ordering::Less
     }
 
-    /// How much less is lost by the best kernels than in `other`.
+    /// How much less is lost than in `other`.
     fn gain(&self, other: &Self) -> f64 {
-        other.first - self.first
+        other.both - self.both
+    }
+
+    /// Whether less is lost by the best kernels than in `other`.
+    fn helps(&self, other: &Self) -> bool {
+        self.first < other.first
     }
 }
 
@@ -114,7 +124,28 @@ impl Cover {
             performance.loss.columns().into_iter().map(|column| column.to_vec()).collect();
         let worst = performance.loss.rows().into_iter();
         let none = worst.map(|row| row.iter().copied().fold(0.0, f64::max) + 1.0).collect();
-        Self { loss, none }
+        let tasks = performance.shapes.len();
+        Self { loss, none, weight: vec![1.0; tasks], tasks, second_weight: 0.0 }
+    }
+
+    /// The same with more rows, each a sum of tasks with these shares, that count `weight` each.
+    pub(super) fn with_blends(mut self, blends: &[Vec<f64>], weight: f64) -> Self {
+        let blended = |loss: &[f64]| -> Vec<f64> {
+            let sum =
+                |shares: &Vec<f64>| shares.iter().zip(loss).map(|(one, loss)| one * loss).sum();
+            blends.iter().map(sum).collect()
+        };
+        for column in self.loss.iter_mut().chain([&mut self.none]) {
+            let more = blended(column);
+            column.extend(more);
+        }
+        self.weight.resize(self.none.len(), weight);
+        self
+    }
+
+    /// The same where the second kernel's loss counts this much against the best one's.
+    pub(super) fn with_seconds(self, second_weight: f64) -> Self {
+        Self { second_weight, ..self }
     }
 
     /// The kernels chosen by `rule` and refined by swaps, as far as there is room; none only if
@@ -142,7 +173,7 @@ impl Cover {
 
     fn addition(&self, kernels: &[usize], room: &Room<'_>, rule: Rule) -> Option<usize> {
         let before = self.total(kernels);
-        let helping = |one: &Candidate| one.total.gain(&before) > 0.0 || kernels.is_empty();
+        let helping = |one: &Candidate| one.total.helps(&before) || kernels.is_empty();
         let helping = self.additions(kernels, room).filter(helping);
         helping.min_by(|one, other| rule.order(one, other, &before)).map(|one| one.kernel)
     }
@@ -200,13 +231,14 @@ impl Cover {
 
     fn sum(&self, losses: impl Iterator<Item = (f64, f64)>) -> Total {
         let (mut first, mut second, mut bare) = (0.0, 0.0, 0);
-        for (one, other) in losses {
-            first += one;
-            second += other.min(LARGEST_ACCEPTABLE_LOSS);
-            bare += usize::from(other > LARGEST_ACCEPTABLE_LOSS);
+        for (row, (one, other)) in losses.enumerate() {
+            first += self.weight[row] * one;
+            second += self.weight[row] * other.min(LARGEST_ACCEPTABLE_LOSS);
+            bare += usize::from(row < self.tasks && other > LARGEST_ACCEPTABLE_LOSS);
         }
         let steps = |sum: f64| (sum / STEP).round();
-        Total { first: steps(first + SECOND_WEIGHT * second), second: steps(second), bare }
+        let both = steps(first + self.second_weight * second);
+        Total { both, first: steps(first), second: steps(second), bare }
     }
 
     /// Exchange kernels one at a time while that is better; says whether any was exchanged.
@@ -240,6 +272,7 @@ pub(super) fn without(kernels: &[usize], place: usize) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use ndarray::{Array2, array};
+    use selector_core::ProblemClass;
 
     use super::*;
     use crate::prune::tests::{asked, shapes};
@@ -247,7 +280,8 @@ mod tests {
     fn kept(loss: Array2<f64>, count: usize) -> Vec<usize> {
         let relative = loss.mapv(|loss: f64| (-loss).exp2());
         let shapes = shapes(loss.nrows());
-        Greedy.prune(&Performance { shapes, relative, loss }, &asked(count)).kernels
+        let classes = vec![ProblemClass::F32_NN; shapes.len()];
+        Greedy.prune(&Performance { shapes, classes, relative, loss }, &asked(count)).kernels
     }
 
     #[test]

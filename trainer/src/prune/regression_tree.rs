@@ -121,7 +121,8 @@ mod tests {
             if best(shapes[row]) == kernel { 1.0 } else { 0.1 }
         });
         let loss = relative.mapv(|share: f64| -share.log2());
-        RegressionTree.prune(&Performance { shapes, relative, loss }, &asked(count))
+        let classes = vec![selector_core::ProblemClass::F32_NN; shapes.len()];
+        RegressionTree.prune(&Performance { shapes, classes, relative, loss }, &asked(count))
     }
 
     fn shapes(sizes: impl Iterator<Item = (u32, u32)>) -> Vec<GemmShape> {

@@ -64,7 +64,8 @@ mod tests {
 
     fn kept(relative: Array2<f64>, loss: Array2<f64>, count: usize) -> Vec<usize> {
         let shapes = shapes(loss.nrows());
-        TopN.prune(&Performance { shapes, relative, loss }, &asked(count)).kernels
+        let classes = vec![selector_core::ProblemClass::F32_NN; shapes.len()];
+        TopN.prune(&Performance { shapes, classes, relative, loss }, &asked(count)).kernels
     }
 
     #[test]

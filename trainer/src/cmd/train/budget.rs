@@ -13,7 +13,7 @@ use crate::failure::hinted;
 use crate::output::Output;
 
 /// The only pruner that keeps a budget.
-const PRUNER: &str = "greedy";
+const PRUNER: &str = "smoothed";
 
 /// A number of bytes as a user writes it: `4096`, `256KiB`, `1MiB`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
