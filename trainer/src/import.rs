@@ -20,15 +20,12 @@ use std::path::Path;
 use kernels::measurement::{Header, Status};
 
 use crate::dataset::{RowCounts, Task};
-use crate::file;
+use crate::file::{self, LARGEST};
 
 pub use error::ImportError;
 pub use merge::{Import, merge};
 pub use name::Name;
 pub use told::Told;
-
-/// Largest file that is read, after unpacking.
-const LARGEST: u64 = 1 << 30;
 
 /// So much of a file decides its format.
 const HEAD: usize = 1 << 20;

@@ -9,12 +9,9 @@ use selector_core::{GemmShape, ProblemClass};
 use super::{Dataset, DatasetError, Measurement, RowCounts, Rows, Task};
 use crate::file;
 
-/// Largest data set that is read, unpacked.
-const LARGEST: u64 = 1 << 30;
-
 /// Read the file at `path`.
 pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
-    let bytes = file::read_unpacked(path, LARGEST)
+    let bytes = file::read_unpacked(path, file::LARGEST)
         .map_err(|source| DatasetError::Read { path: path.to_owned(), source })?;
     let Rows { header, counts, measurements } = rows(path, &bytes)?;
     Dataset::from_measurements(path, header, counts, measurements)
