@@ -1,10 +1,11 @@
 //! AntonNet, the second paper's list of layer sizes: AlexNet, GoogLeNet and
 //! SqueezeNet 1.1 for 2, 4 … 128 images at once.
 //!
-//! The paper counts some 460 triples, 35 % of them with k = 1, which leaves one reading. A
-//! convolution is multiplied image by image, group by group, so images do not lengthen it, or the
-//! list would have thousands; a fully connected layer has a row an image; and adding a layer's bias
-//! is a product too, with k = 1.
+//! The paper counts about 460 triples, 35 % of them with k = 1, and does not say how it reads the
+//! layers. This reading is the nearest known and has 494, so the list is like the paper's, not the
+//! same: a convolution is multiplied image by image, group by group, so images do not lengthen it,
+//! or the list would have thousands; a fully connected layer has a row an image; and adding a
+//! layer's bias is a product too, with k = 1.
 
 use selector_core::GemmShape;
 

@@ -125,9 +125,9 @@ mod tests {
 
     #[test]
     fn the_default_method_is_the_one_that_the_study_names() {
-        let title = "The default method, greedy + distilled, on held-out tasks";
+        let title = "The default method, smoothed + distilled, on held-out tasks";
         let study = json!({"tables": [{"id": "method", "title": title}]});
-        assert_eq!(default_method(Study(&study)).unwrap(), "greedy + distilled");
+        assert_eq!(default_method(Study(&study)).unwrap(), "smoothed + distilled");
         assert!(default_method(Study(&json!({"tables": []}))).is_err());
     }
 }
