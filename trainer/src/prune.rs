@@ -19,7 +19,7 @@ use crate::performance::Performance;
 
 pub use budget::{Budget, BudgetError};
 pub use budgeted::Budgeted;
-pub use hdbscan::{Clustering, Sweep};
+pub(crate) use hdbscan::{Clustering, Sweep};
 pub use warning::Warning;
 
 /// A way to choose the kernel list.

@@ -117,8 +117,7 @@ const TUNED_AT: [(bool, f64); 2] = [(true, 8.0), (false, 10.0)];
 /// The column of the one tuned configuration: the best where the measured shape is nearest, by
 /// the logarithms of its dimensions.
 pub(crate) fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
-    let ours = |name: &String| name.parse::<kernels::Configuration>().is_ok();
-    let direct = dataset.configurations().iter().all(ours);
+    let direct = dataset.configurations().iter().all(|name| is_direct(name));
     let side = TUNED_AT.iter().find(|(one, _)| *one == direct).map_or(10.0, |(_, side)| *side);
     let distance = |shape: &GemmShape| {
         let octaves = |size: u32| f64::from(size.max(1)).log2();
@@ -127,6 +126,13 @@ pub(crate) fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
     };
     let distances: Vec<f64> = learned.shapes.iter().map(distance).collect();
     first_least(&learned.loss.row(first_least(&distances)).to_vec())
+}
+
+/// Whether a configuration is one of a kernel that works on the operands as they are: all of our
+/// families do, and CLBlast's `xgemm_direct`.
+pub(crate) fn is_direct(configuration: &str) -> bool {
+    configuration.split(':').next() == Some("xgemm_direct")
+        || configuration.parse::<kernels::Configuration>().is_ok()
 }
 
 /// Tasks whose shape is among `shapes`, which are sorted.
@@ -163,4 +169,38 @@ fn tree_for(fitted: &Fitted, class: selector_core::ProblemClass) -> Option<&Grow
 pub(crate) fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = shares.clone().count().max(1) as f64;
     (shares.map(f64::ln).sum::<f64>() / count).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::dataset::Rows;
+
+    /// Cubes of two sides, one kernel of `family` best at 256 and the other at 1024.
+    fn cubes(family: &str) -> Dataset {
+        let mut text = "m,k,n,batch,configuration,time_ns\n".to_owned();
+        for (side, first, second) in [(256, 1, 2), (1024, 2, 1)] {
+            for (name, time) in [("1", first), ("2", second)] {
+                text += &format!("{side},{side},{side},1,{family}:{name},{time}000\n");
+            }
+        }
+        let rows = Rows::read(Path::new("cubes.csv"), text.as_bytes()).unwrap();
+        let (counts, measurements) = (rows.counts, rows.measurements);
+        Dataset::from_measurements(Path::new("cubes.csv"), rows.header, counts, measurements)
+            .unwrap()
+    }
+
+    #[test]
+    fn direct_kernels_are_tuned_at_256_and_others_at_1024() {
+        for (family, side) in [("xgemm_direct", 256), ("xgemm", 1024), ("mystery", 1024)] {
+            let dataset = cubes(family);
+            let tuned = tuned_column(&dataset, &Performance::of(&dataset, &[0, 1]));
+            let best = if side == 256 { ":1" } else { ":2" };
+            assert!(dataset.configurations()[tuned].ends_with(best), "{family}");
+        }
+        assert!(is_direct("tile:1x1x1@8x8") && is_direct("xgemm_direct"));
+        assert!(!is_direct("xgemm_directly:1"));
+    }
 }

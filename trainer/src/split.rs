@@ -13,7 +13,7 @@ use std::str::FromStr;
 use selector_core::GemmShape;
 
 pub use file::read;
-pub use seeded::{COUNT, seeded};
+pub use seeded::seeded;
 
 /// One way to hold shapes out.
 #[derive(Clone, Debug, Eq, PartialEq)]

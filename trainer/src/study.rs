@@ -17,6 +17,7 @@ mod plain;
 mod pruning;
 mod splits;
 mod table;
+mod tree_families;
 mod trees;
 
 use std::ops::RangeInclusive;
@@ -66,7 +67,7 @@ pub const COUNTS: RangeInclusive<usize> = 4..=15;
 /// How a method does with [`STANDING_KERNELS`] kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// Pruner, then learner or classifier, as `pca-k-means + tree A, raw`.
+    /// Pruner, then learner or classifier, as `pca-k-means + tree-a, raw`.
     pub method: String,
     /// Geometric mean share of optimal on held-out tasks, mean over the splits, 0…1.
     pub share: f64,
@@ -131,12 +132,6 @@ pub static ALL: &[&dyn Part] = &[
     // Last, since it asks the others.
     &orderings::Orderings,
 ];
-
-/// The part called `name`.
-#[must_use]
-pub fn by_name(name: &str) -> Option<&'static dyn Part> {
-    ALL.iter().copied().find(|part| part.name() == name)
-}
 
 impl Study {
     /// A study of the data set in the file `name`, without tables.

@@ -62,7 +62,7 @@ struct Network {
     sizes: Vec<usize>,
 }
 
-type Layer<'a> = (ArrayView2<'a, f64>, ArrayView1<'a, f64>);
+type Layer<'a> = (Array2<f64>, ArrayView1<'a, f64>);
 
 impl Network {
     fn new(inputs: usize, outputs: usize) -> Self {
@@ -89,7 +89,8 @@ impl Network {
             let (weights, rest) = parameters.split_at(inputs * outputs);
             let (biases, rest) = rest.split_at(outputs);
             parameters = rest;
-            (grid((inputs, outputs), weights), aview1(biases))
+            let weight = |(input, output)| weights[input * outputs + output];
+            (Array2::from_shape_fn((inputs, outputs), weight), aview1(biases))
         };
         self.layers().map(layer).collect()
     }
@@ -152,13 +153,6 @@ impl Network {
 fn by_bias(delta: &Array2<f64>) -> Vec<f64> {
     let sums: Array1<f64> = delta.sum_axis(Axis(0));
     sums.to_vec()
-}
-
-/// `values` row by row; they are as many as the grid has places.
-fn grid((rows, columns): (usize, usize), values: &[f64]) -> ArrayView2<'_, f64> {
-    ArrayView2::from_shape((rows, columns), values).unwrap_or_else(|_| {
-        ArrayView2::from_shape((0, columns), &[]).expect("no places, no values")
-    })
 }
 
 /// The best parameters that the search meets.

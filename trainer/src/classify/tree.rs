@@ -13,7 +13,7 @@ use crate::random::Random;
 
 /// How a tree grows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Growth {
+pub(crate) struct Growth {
     /// Most questions on the way to a leaf.
     pub deepest: usize,
     /// Fewest rows that are divided.
@@ -26,7 +26,7 @@ pub struct Growth {
 }
 
 /// Until every leaf has one label.
-pub const UNLIMITED: Growth =
+pub(crate) const UNLIMITED: Growth =
     Growth { deepest: usize::MAX, to_divide: 2, in_leaf: 1, drawn: usize::MAX };
 
 /// One of the first paper's trees.
@@ -72,7 +72,7 @@ impl Classifier for PaperTree {
 
 /// A tree whose leaves count labels.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tree {
+pub(crate) struct Tree {
     /// In preorder: the left branch follows its question.
     nodes: Vec<Node>,
 }
@@ -88,7 +88,7 @@ enum Node {
 impl Tree {
     /// Grow a tree on all examples.
     #[must_use]
-    pub fn grow(examples: &Examples, growth: Growth, seed: u64) -> Self {
+    pub(crate) fn grow(examples: &Examples, growth: Growth, seed: u64) -> Self {
         let rows = (0..examples.labels.len()).collect();
         Self::grow_on(rows, &columns(examples), examples, growth, &mut Random::new(seed))
     }
@@ -102,13 +102,13 @@ impl Tree {
         random: &mut Random,
     ) -> Self {
         let mut grower = Grower { columns, examples, growth, random, nodes: Vec::new() };
-        grower.grow(rows, 0);
+        grower.grow(rows);
         Self { nodes: grower.nodes }
     }
 
     /// Questions on the longest way to a leaf.
     #[must_use]
-    pub fn depth(&self) -> usize {
+    pub(crate) fn depth(&self) -> usize {
         let mut depths = vec![0; self.nodes.len()];
         for (index, node) in self.nodes.iter().enumerate() {
             if let Node::Split { right, .. } = node {
@@ -121,7 +121,7 @@ impl Tree {
 
     /// The label that each leaf predicts, from left to right.
     #[must_use]
-    pub fn leaves(&self) -> Vec<usize> {
+    pub(crate) fn leaves(&self) -> Vec<usize> {
         let leaf = |node: &Node| match node {
             Node::Leaf(counts) => Some(first_largest(counts)),
             Node::Split { .. } => None,
@@ -173,20 +173,38 @@ struct Grower<'a> {
 }
 
 impl Grower<'_> {
-    fn grow(&mut self, rows: Vec<usize>, depth: usize) {
-        let index = self.nodes.len();
+    /// Without recursion, since a tree may be as deep as it has rows.
+    fn grow(&mut self, rows: Vec<usize>) {
+        // The next branch is last; a right one goes with its question.
+        let mut branches = vec![(rows, 0, None)];
+        while let Some((rows, depth, question)) = branches.pop() {
+            let index = self.nodes.len();
+            if let Some(Node::Split { right, .. }) = question.map(|one: usize| &mut self.nodes[one])
+            {
+                *right = index;
+            }
+            if let Some((left, right)) = self.add(rows, depth) {
+                branches.push((right, depth + 1, Some(index)));
+                branches.push((left, depth + 1, None));
+            }
+        }
+    }
+
+    /// Add a leaf, or a question and give the rows on both sides of it.
+    fn add(&mut self, rows: Vec<usize>, depth: usize) -> Option<(Vec<usize>, Vec<usize>)> {
         let mut counts = vec![0.0; self.examples.classes];
         rows.iter().for_each(|row| counts[self.examples.labels[*row]] += 1.0);
         let pure = counts.contains(&(rows.len() as f64));
         let ends = pure || depth >= self.growth.deepest || rows.len() < self.growth.to_divide;
         let split = if ends { None } else { self.best_split(&rows) };
-        self.nodes.push(Node::Leaf(counts));
-        let Some((feature, threshold)) = split else { return };
+        let Some((feature, threshold)) = split else {
+            self.nodes.push(Node::Leaf(counts));
+            return None;
+        };
+        // Where the right branch is, is known when the left one has grown.
+        self.nodes.push(Node::Split { feature, threshold, right: usize::MAX });
         let below = |row: &usize| f64::from(self.columns[feature][*row]) <= threshold;
-        let (left, right) = rows.into_iter().partition(below);
-        self.grow(left, depth + 1);
-        self.nodes[index] = Node::Split { feature, threshold, right: self.nodes.len() };
-        self.grow(right, depth + 1);
+        Some(rows.into_iter().partition(below))
     }
 
     /// The feature and threshold that leave the least impurity, even if that is no less than
@@ -283,6 +301,19 @@ mod tests {
         assert_eq!(halves.leaves().len(), 2);
         assert_eq!(Tree::grow(&examples, Growth { in_leaf: 21, ..UNLIMITED }, 0).nodes.len(), 1);
         assert_eq!(Tree::grow(&examples, Growth { to_divide: 41, ..UNLIMITED }, 0).depth(), 0);
+    }
+
+    #[test]
+    fn a_tree_as_deep_as_its_rows_needs_no_stack_for_them() {
+        let labels: Vec<usize> = (0..2000).map(|row| row % 2).collect();
+        let examples = line(&labels);
+        let grow = || Tree::grow(&examples, UNLIMITED, 0);
+        let tree = std::thread::scope(|scope| {
+            let small = std::thread::Builder::new().stack_size(1 << 16);
+            small.spawn_scoped(scope, grow).unwrap().join().unwrap()
+        });
+        assert!(tree.depth() >= 1000, "{}", tree.depth());
+        assert!((0..2000).all(|row| tree.predict(&[row as f64]) == row % 2));
     }
 
     #[test]

@@ -32,6 +32,10 @@ impl Pruner for Budgeted<'_> {
         "the kernels that together lose least among those whose binaries fit a budget"
     }
 
+    fn weighs(&self) -> bool {
+        false
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         let room = Room { count: request.count.max(1), budget: Some(self.budget) };
         Pruned::new(best(Search { cover: smoothed::cover(performance), room }), Vec::new())
@@ -91,6 +95,7 @@ mod tests {
     use ndarray::{Array2, array};
 
     use super::*;
+    use crate::normalise::Normalisation;
     use crate::prune::budget::tests::dataset;
     use crate::prune::tests::performance;
     use crate::random::Random;
@@ -106,6 +111,18 @@ mod tests {
             Pruned::new(best(Search { cover: Cover::of(&performance), room }), Vec::new());
         assert!(budget.used(&kernels) <= bytes, "{kernels:?}");
         kernels
+    }
+
+    #[test]
+    fn no_normalisation_changes_the_list() {
+        let budget = Budget::new(&dataset(&[("k0", Some(10)), ("k1", Some(10))]), 20).unwrap();
+        let budgeted = Budgeted::new(&budget);
+        assert!(!budgeted.weighs());
+        let performance = performance(array![[1.0, 0.7], [0.6, 1.0], [1.0, 0.2]]);
+        let lists = Normalisation::ALL.map(|normalisation| {
+            budgeted.prune(&performance, &Request { count: 1, normalisation, seed: 0 }).kernels
+        });
+        assert!(lists.iter().all(|list| *list == lists[0]), "{lists:?}");
     }
 
     #[test]

@@ -37,14 +37,14 @@ impl Pruner for Density {
 }
 
 /// Clusterings of the same tasks by different parameters.
-pub struct Sweep {
+pub(crate) struct Sweep {
     points: Points,
     distances: Vec<Vec<f64>>,
 }
 
 /// What HDBSCAN finds.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Clustering {
+pub(crate) struct Clustering {
     /// Clusters.
     pub clusters: usize,
     /// Tasks in no cluster.
@@ -56,7 +56,7 @@ pub struct Clustering {
 impl Sweep {
     /// Tasks to be clustered.
     #[must_use]
-    pub fn of(performance: &Performance, normalisation: Normalisation) -> Self {
+    pub(crate) fn of(performance: &Performance, normalisation: Normalisation) -> Self {
         let points = Points::of(performance, normalisation);
         Self { distances: distances(&points.weights), points }
     }
@@ -64,7 +64,7 @@ impl Sweep {
     /// The clusters of at least `smallest` tasks where `samples` neighbours make a density; `None`
     /// where there are too few tasks for that.
     #[must_use]
-    pub fn at(&self, smallest: usize, samples: usize) -> Option<Clustering> {
+    pub(crate) fn at(&self, smallest: usize, samples: usize) -> Option<Clustering> {
         let rows = self.points.shapes.len();
         if smallest < 2 || samples == 0 || smallest > rows || samples > rows {
             return None;

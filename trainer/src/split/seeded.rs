@@ -6,7 +6,7 @@ use super::{Split, Splits};
 use crate::random::Random;
 
 /// Splits that [`seeded`] makes.
-pub const COUNT: u64 = 5;
+const COUNT: u64 = 5;
 
 /// Five splits that hold out a fifth of `shapes` each; none where there is only one shape.
 #[must_use]

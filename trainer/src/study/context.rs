@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::StudyError;
 use crate::dataset::Dataset;
+use crate::learn::{Collapsed, QUESTION_NS};
 use crate::normalise::Normalisation;
 use crate::performance::Performance;
 use crate::prune::{Pruned, Pruner, Request};
@@ -114,7 +115,8 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The scores of `method`'s pruner and learner on each split.
+    /// The scores of `method`'s pruner and learner on each split, with trees collapsed as
+    /// `gemmtree train` does unless it is told otherwise.
     ///
     /// # Errors
     /// [`StudyError::Learn`].
@@ -123,6 +125,8 @@ impl<'a> Context<'a> {
         let name = format!("{} + {}", pruner.name(), learner.name());
         let key = format!("scores {name} {kernels} {normalisation} {seed}");
         self.once(&key, || {
+            let collapsed = Collapsed { learner: *learner, question_ns: QUESTION_NS };
+            let method = &Method { learner: &collapsed, ..*method };
             score::score(self.dataset, self.splits, method, None, &|| self.step())
                 .map_err(|source| StudyError::Learn { method: name, source })
         })

@@ -27,9 +27,10 @@ pub(super) fn html(studies: &Studies) -> String {
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n{MADE_BY}\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\" />\n<title>{title}</title>\n<style>\n{STYLE}{}{}</style>\n\
          </head>\n<body>\n<header>\n<h1>{title}</h1>\n{}</header>\n<main>\n{compared}{body}</main>\n<footer><p>Made by \
-         <code>gemmtree study</code>. Shares are geometric means, over tasks held out from training, of the best \
-         measured time over the time of the kernel; means over splits are arithmetic. Files of the same names beside \
-         this page hold the same rows.</p></footer>\n</body>\n</html>\n",
+         <code>gemmtree study</code>. Where no note says otherwise, a share of optimal is the geometric mean, over tasks held out \
+         from training, of the best measured time over the time of the kernel; accuracy, DTPR, parts of a whole and \
+         means over splits are arithmetic. CSV files beside this page hold \
+         all rows of every table; the page leaves them out where they are more than {MOST}.</p></footer>\n</body>\n</html>\n",
         palette::css(colours),
         palette::strokes(colours),
         contents(studies)

@@ -1,12 +1,11 @@
-//! How deep a tree and how large its leaves (second paper, section 5), and which families it picks.
-
-use std::collections::BTreeMap;
+//! How deep a tree and how large its leaves (second paper, section 5).
 
 use ndarray::Axis;
 use rayon::prelude::*;
 
 use super::{
     Cell, Context, Drawing, Part, STANDING_KERNELS, Sides, StudyError, Table, Unit, splits,
+    tree_families,
 };
 use crate::classify::tree::{self, Growth, Tree};
 use crate::classify::{Examples, FeatureSet, Fitted};
@@ -53,7 +52,7 @@ impl Leaf {
 
 /// Which configurations are labels.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Labels {
+pub(super) enum Labels {
     /// The winner among all.
     All,
     /// The winner of our default list.
@@ -61,9 +60,9 @@ enum Labels {
 }
 
 impl Labels {
-    const ALL: [Self; 2] = [Self::All, Self::List];
+    pub(super) const ALL: [Self; 2] = [Self::All, Self::List];
 
-    fn name(self) -> String {
+    pub(super) fn name(self) -> String {
         match self {
             Self::All => "all configurations".to_owned(),
             Self::List => format!("{} kernels of {}", STANDING_KERNELS, prune::ALL[0].name()),
@@ -100,30 +99,30 @@ impl Part for Trees {
             .into_iter()
             .map(|labels| Ok((labels, on_splits(context, labels)?)))
             .collect::<Result<_, StudyError>>()?;
-        let tables = vec![models(&sets), families(context, &sets)];
+        let tables = vec![models(&sets), tree_families::table(context, &sets)];
         Ok(tables.into_iter().map(|table| splits::note(table, context)).collect())
     }
 }
 
 /// The trees of one split.
-struct OnSplit {
+pub(super) struct OnSplit {
     /// The label of each shape trained on, a column of the data set.
-    learnt: Vec<usize>,
+    pub(super) learnt: Vec<usize>,
     /// By depth, then leaf size.
-    models: Vec<Model>,
+    pub(super) models: Vec<Model>,
 }
 
 /// What a tree is like, and how it does on the held-out tasks.
-struct Model {
+pub(super) struct Model {
     accuracy: f64,
-    dtpr: f64,
+    pub(super) dtpr: f64,
     dttr: f64,
     leaves: usize,
     depth: usize,
     /// Different labels among the leaves.
     distinct: usize,
     /// The column picked for each held-out task.
-    picked: Vec<usize>,
+    pub(super) picked: Vec<usize>,
 }
 
 fn on_splits(context: &Context<'_>, labels: Labels) -> Result<Vec<OnSplit>, StudyError> {
@@ -203,14 +202,14 @@ fn mean(splits: &[OnSplit], model: usize, of: impl Fn(&Model) -> f64) -> f64 {
     splits::mean(&splits.iter().map(|split| of(&split.models[model])).collect::<Vec<_>>())
 }
 
-type Metric = fn(&Model) -> f64;
+pub(super) type Metric = fn(&Model) -> f64;
 
 /// What makes one model better than another.
 const METRICS: [(&str, Metric); 3] =
     [("accuracy", |one| one.accuracy), ("DTPR", |one| one.dtpr), ("DTTR", |one| one.dttr)];
 
 /// The first of the models with the largest mean.
-fn best(splits: &[OnSplit], metric: Metric) -> usize {
+pub(super) fn best(splits: &[OnSplit], metric: Metric) -> usize {
     let models = 0..DEPTHS.len() * LEAVES.len();
     first_largest(&models.map(|model| mean(splits, model, metric)).collect::<Vec<_>>())
 }
@@ -262,78 +261,8 @@ fn models(sets: &[(Labels, Vec<OnSplit>)]) -> Table {
     .note("DTTR compares with the configuration that is best where libraries are tuned")
 }
 
-/// A family, and whether its kernels take operands as they are or want them prepared.
-type Kind = (String, &'static str);
-
-fn kind(name: &str) -> Kind {
-    let family = name.split(':').next().unwrap_or(name);
-    let style = match family {
-        "xgemm" => "indirect",
-        "xgemm_direct" => "direct",
-        _ if name.parse::<kernels::Configuration>().is_ok() => "direct",
-        _ => "unknown",
-    };
-    (family.to_owned(), style)
-}
-
-/// Labels of a kind: their share of the shapes trained on, and of what the tree with the best DTPR
-/// picks for those held out.
-#[derive(Default)]
-struct Counts {
-    learnt: usize,
-    picked: usize,
-    labels: Vec<usize>,
-}
-
-/// Which families win and which are picked (second paper, tables 3 and 4).
-fn families(context: &Context<'_>, sets: &[(Labels, Vec<OnSplit>)]) -> Table {
-    let mut cells = Vec::new();
-    for (labels, splits) in sets.iter().filter(|(_, splits)| !splits.is_empty()) {
-        let model = best(splits, |one| one.dtpr);
-        let mut counts: BTreeMap<Kind, Counts> = BTreeMap::new();
-        let of = |column: &usize| kind(&context.dataset.configurations()[*column]);
-        for split in splits {
-            for column in &split.learnt {
-                let counts = counts.entry(of(column)).or_default();
-                counts.learnt += 1;
-                counts.labels.push(*column);
-            }
-            for column in &split.models[model].picked {
-                counts.entry(of(column)).or_default().picked += 1;
-            }
-        }
-        let learnt: usize = counts.values().map(|one| one.learnt).sum();
-        let picked: usize = counts.values().map(|one| one.picked).sum();
-        for ((family, style), mut counts) in counts {
-            counts.labels.sort_unstable();
-            counts.labels.dedup();
-            cells.push(vec![
-                labels.name().into(),
-                family.into(),
-                style.into(),
-                counts.labels.len().into(),
-                Cell::Share(counts.learnt as f64 / learnt.max(1) as f64),
-                Cell::Share(counts.picked as f64 / picked.max(1) as f64),
-            ]);
-        }
-    }
-    Table::new(
-        "tree-families",
-        "Families of the labels, and of what the tree with the best DTPR picks",
-        "second paper, tables 3 and 4",
-    )
-    .column("labels", Unit::Text)
-    .column("family", Unit::Text)
-    .column("style", Unit::Text)
-    .column("distinct configurations", Unit::Count)
-    .column("shapes trained on", Unit::Percent)
-    .column("shapes held out", Unit::Percent)
-    .with_rows(cells)
-    .note("a direct kernel takes operands as they are; an indirect one wants them prepared")
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::path::Path;
 
     use super::*;
@@ -341,7 +270,7 @@ mod tests {
     use crate::split;
 
     /// Two families, of which one wins below m = 300 and the other above, twice as fast.
-    fn two_families() -> Dataset {
+    pub(in crate::study) fn two_families() -> Dataset {
         let row = |at: usize| {
             let m = 10 * (at + 1);
             let direct = if at < 30 { 1000 } else { 2000 };
@@ -356,7 +285,7 @@ mod tests {
         Dataset::from_measurements(Path::new("two.csv"), rows.header, counts, measurements).unwrap()
     }
 
-    fn row<'a>(table: &'a Table, labels: Labels, name: &str) -> &'a [Cell] {
+    pub(in crate::study) fn row<'a>(table: &'a Table, labels: Labels, name: &str) -> &'a [Cell] {
         let names = [Cell::from(labels.name()), Cell::from(name)];
         table.rows.iter().find(|row| row[..2] == names).unwrap()
     }
@@ -382,22 +311,6 @@ mod tests {
             assert!(deep[7].value().unwrap() <= 2.0);
         }
         assert_eq!(tables[0].rows.len(), 2 * DEPTHS.len() * LEAVES.len());
-    }
-
-    #[test]
-    fn families_are_counted_with_their_style() {
-        let dataset = two_families();
-        let splits = split::seeded(&dataset.shapes(), 0);
-        let tables = Trees.measure(&Context::new(&dataset, &splits, 0)).unwrap();
-        let direct = row(&tables[1], Labels::All, "xgemm_direct");
-        let indirect = row(&tables[1], Labels::All, "xgemm");
-        assert_eq!((&direct[2], &indirect[2]), (&"direct".into(), &"indirect".into()));
-        for column in [4, 5] {
-            let sum = direct[column].value().unwrap() + indirect[column].value().unwrap();
-            assert!((sum - 100.0).abs() < 1e-6);
-        }
-        assert_eq!(kind("tile:1x1x1@8x8"), ("tile".to_owned(), "direct"));
-        assert_eq!(kind("mystery"), ("mystery".to_owned(), "unknown"));
     }
 
     #[test]

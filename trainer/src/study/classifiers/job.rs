@@ -13,7 +13,7 @@ use crate::study::{Context, Sides, StudyError};
 
 /// Seeds that a method is averaged over whose ties the seed breaks: one alone may be off by more
 /// than a point.
-pub(super) const SEEDS: u64 = 10;
+pub(super) const SEEDS: usize = 10;
 
 /// What classifiers are fitted to: a list of at most `kernels`, chosen on the training side of the
 /// split at `place`.
@@ -76,16 +76,22 @@ fn shares(
         )
     };
     let share = |classifier: &&dyn Classifier| {
-        let seeds = if classifier.breaks_ties() { SEEDS } else { 1 };
-        let sum: f64 =
-            (0..seeds).map(|index| with_seed(*classifier, seed.wrapping_add(index))).sum();
-        sum / seeds as f64
+        let count = if classifier.breaks_ties() { SEEDS } else { 1 };
+        let sum: f64 = seeds(seed).take(count).map(|seed| with_seed(*classifier, seed)).sum();
+        sum / count as f64
     };
     Ok(classifiers.iter().map(share).collect())
 }
 
+/// The seeds that a study of this `seed` averages over: no two studies share one.
+fn seeds(seed: u64) -> impl Iterator<Item = u64> {
+    let first = seed.wrapping_mul(SEEDS as u64);
+    (0..SEEDS as u64).map(move |index| first.wrapping_add(index))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::path::PathBuf;
 
     use rayon::prelude::*;
@@ -137,10 +143,18 @@ mod tests {
     }
 
     #[test]
+    fn studies_of_two_seeds_share_no_seed_of_a_tree() {
+        let of_both: BTreeSet<u64> = seeds(0).chain(seeds(1)).collect();
+        assert_eq!(of_both.len(), 2 * SEEDS);
+        assert_eq!(seeds(u64::MAX).count(), SEEDS);
+    }
+
+    #[test]
     fn trees_agree_with_the_reference() {
         let dataset = Dataset::open(&data("h200-tile640.csv.gz")).unwrap();
         let splits = split::read(&data("splits-h200.csv"), &dataset.shapes()).unwrap();
-        let contexts = contexts(&dataset, &splits, 4);
+        let contexts = contexts(&dataset, &splits, 8);
+        let mut gaps = Vec::new();
         for kernels in [5, 6, 8, 15] {
             // The same list: what remains are ties, of which tree C meets none.
             let expected = reference("greedy", kernels);
@@ -149,16 +163,21 @@ mod tests {
                 let gap = (found[tree] - expected[tree]).abs();
                 assert!(gap <= most, "greedy {kernels}, tree {tree}: {found:?} {expected:?}");
             }
-            // k-means ends in other lists with another seed, and with them trees move by up to
-            // five points. So the reference, which is of one seed, must lie among ours.
+            // k-means ends in other lists with another seed, and the reference is of one seed that
+            // is none of ours. So it is compared with our mean, from which it may be as far as a
+            // seed of ours is: of sixteen half are 0.7 points away or less, the farthest 3.0.
             let expected = reference("pcakmeans", kernels);
             let seeds: Vec<[f64; 3]> =
                 contexts.iter().map(|context| ours(context, "pca-k-means", kernels)).collect();
             for tree in 0..3 {
-                let gaps = seeds.iter().map(|found| (found[tree] - expected[tree]).abs());
-                let least = gaps.fold(f64::INFINITY, f64::min);
-                assert!(least <= 1.5, "{kernels}, tree {tree}: {seeds:?} {expected:?}");
+                let mean = seeds.iter().map(|found| found[tree]).sum::<f64>() / seeds.len() as f64;
+                let gap = mean - expected[tree];
+                assert!(gap.abs() <= 3.0, "{kernels}, tree {tree}: {seeds:?} {expected:?}");
+                gaps.push(gap);
             }
         }
+        // Chance goes up and down; trees that are better or worse go one way.
+        let gap = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        assert!(gap.abs() <= 1.0, "{gaps:?}");
     }
 }
