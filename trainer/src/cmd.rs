@@ -10,6 +10,7 @@ mod emit;
 mod explain;
 mod flash;
 mod import;
+mod inputs;
 mod report;
 mod run;
 mod shapes;

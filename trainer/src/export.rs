@@ -114,6 +114,14 @@ pub fn describe(method: &Method<'_>) -> String {
     format!("{} {kernels}, {}, seed {seed}", pruner.name(), learner.name())
 }
 
+/// Whether a model can carry the kernels of `fitted`.
+///
+/// # Errors
+/// [`ExportError::ForeignConfiguration`] names the first that is not of this build.
+pub fn check(dataset: &Dataset, fitted: &Fitted) -> Result<(), ExportError> {
+    packed(dataset, &fitted.kernels).map(|_| ())
+}
+
 fn packed(dataset: &Dataset, kernels: &[usize]) -> Result<Vec<PackedConfig>, ExportError> {
     let pack = |column: &usize| {
         let name = &dataset.configurations()[*column];

@@ -348,7 +348,7 @@ fn a_folder_of_others_is_not_written_to_unasked_and_what_was_read_never() {
     let own = ["components.csv", "--part", "components", "-o", ".", "--force"];
     let output = gemmtree(folder.path(), &own);
     assert_eq!(output.status.code(), Some(1));
-    assert!(said(&output).contains("was just read"), "{}", said(&output));
+    assert!(said(&output).contains("is read by this command"), "{}", said(&output));
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
 }
 

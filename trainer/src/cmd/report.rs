@@ -7,6 +7,7 @@ use trainer::dataset::Dataset;
 use trainer::report::{self, Report, ReportError};
 use trainer::{file, model_file};
 
+use super::inputs::keep_inputs;
 use crate::failure::{Hint, hinted};
 use crate::output::Output;
 
@@ -32,6 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     if let Some(path) = &args.output {
+        keep_inputs(path, &[&args.model, &args.dataset])?;
         check_target(path, args.force)?;
     }
     let blob = model_file::read(&args.model)?;
@@ -44,10 +46,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         return out.result(report.numbers());
     };
     let html = report.html();
-    file::write_atomically(path, html.as_bytes())
-        .with_context(|| format!("could not write `{}`", path.display()))?;
-    out.note(format_args!("wrote {} bytes to `{}`", html.len(), path.display()));
-    out.result(report.numbers())
+    let written = file::write_atomically(path, html.as_bytes())
+        .with_context(|| format!("could not write `{}`", path.display()));
+    if written.is_ok() {
+        out.note(format_args!("wrote {} bytes to `{}`", html.len(), path.display()));
+    }
+    out.result(report.numbers()).and(written)
 }
 
 fn name(path: &Path) -> String {

@@ -1,6 +1,5 @@
 //! `gemmtree study`: every table and figure of both papers, on any data set.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +12,10 @@ use trainer::file;
 use trainer::split::Protocol;
 use trainer::study::{self, Context, Part, Studies, Study};
 
+use super::inputs::keep_inputs;
 use super::splits::SplitArgs;
 use super::train;
-use crate::failure::{Hint, Unexpected, hinted};
+use crate::failure::{Hint, Unexpected};
 use crate::output::Output;
 
 /// Measure on a data set what both papers measured on theirs: winners, components, ways to choose
@@ -64,11 +64,15 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         studies.push(args.study(path, dataset, out)?);
     }
     let studies = Studies::new(studies);
-    match &args.output {
-        Some(folder) => args.write(folder, &studies, out)?,
-        None => out.note("nothing written; `-o FOLDER` writes a page and tables"),
-    }
-    out.result(&studies)
+    let written = match &args.output {
+        Some(folder) => args.write(folder, &studies, out),
+        None => {
+            out.note("nothing written; `-o FOLDER` writes a page and tables");
+            Ok(())
+        }
+    };
+    // Told in any case: what took long is not lost with a file.
+    out.result(&studies).and(written)
 }
 
 impl Args {
@@ -107,15 +111,13 @@ impl Args {
             Protocol::File(path) => Some(path),
             _ => None,
         };
-        let read = self.dataset.iter().chain(splits).filter_map(|path| canonical(path));
-        let read: BTreeSet<PathBuf> = read.collect();
-        if let Some((path, _)) =
-            files.iter().find(|(path, _)| canonical(path).is_some_and(|one| read.contains(&one)))
-        {
-            let refused = anyhow!("`{}` was just read; nothing was written", path.display());
-            return Err(hinted(refused, "choose another folder"));
-        }
+        let read: Vec<&Path> = self.dataset.iter().chain(splits).map(PathBuf::as_path).collect();
+        files.iter().try_for_each(|(path, _)| keep_inputs(path, &read))?;
         let count = files.len();
+        let gone = clear(folder)?;
+        if gone > 0 {
+            out.note(format_args!("replaces an earlier study: {gone} files"));
+        }
         for (path, bytes) in files {
             let failed = || format!("could not write `{}`", path.display());
             if let Some(folder) = path.parent() {
@@ -128,12 +130,43 @@ impl Args {
     }
 }
 
-fn name(path: &Path) -> String {
-    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+/// Take away an earlier study, its page first, so that none is left half replaced or with tables
+/// that are of other data; says how many files went.
+fn clear(folder: &Path) -> anyhow::Result<usize> {
+    let old = file::existing(&folder.join(JSON)).ok().flatten().unwrap_or_default();
+    let old: serde_json::Value = serde_json::from_slice(&old).unwrap_or_default();
+    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
+    let studies = list(&old["studies"]);
+    let mut files = vec![folder.join(PAGE), folder.join(JSON)];
+    let mut tables = |tables: &serde_json::Value, folder: &Path| {
+        let ids = list(tables).into_iter().filter_map(|one| Some(one["id"].as_str()?.to_owned()));
+        // A file of the folder itself, whatever an edited file says.
+        let ids = ids.filter(|id| id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'));
+        files.extend(ids.map(|id| folder.join(format!("{id}.csv"))));
+    };
+    tables(&old["comparison"], folder);
+    for (index, study) in studies.iter().enumerate() {
+        let name = study["dataset"].as_str().unwrap_or_default();
+        tables(&study["tables"], &own_folder(folder, studies.len(), index, name));
+    }
+    let mut gone = 0;
+    for file in files.iter().filter(|file| file.is_file()) {
+        fs::remove_file(file).with_context(|| format!("could not replace `{}`", file.display()))?;
+        gone += 1;
+    }
+    Ok(gone)
 }
 
-fn canonical(path: &Path) -> Option<PathBuf> {
-    fs::canonicalize(path).ok()
+/// The folder of one of so many data sets.
+fn own_folder(folder: &Path, studies: usize, index: usize, dataset: &str) -> PathBuf {
+    match studies {
+        1 => folder.to_owned(),
+        _ => folder.join(format!("{}-{}", index + 1, stem(dataset))),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// All files of the studies. The tables of each data set have a folder of their own if there are
@@ -147,10 +180,7 @@ fn files(folder: &Path, studies: &Studies) -> anyhow::Result<Vec<(PathBuf, Vec<u
     };
     files.extend(studies.comparison.iter().map(|table| of(table, folder)));
     for (index, study) in studies.studies.iter().enumerate() {
-        let own = match studies.studies.len() {
-            1 => folder.to_owned(),
-            _ => folder.join(format!("{}-{}", index + 1, stem(&study.dataset))),
-        };
+        let own = own_folder(folder, studies.studies.len(), index, &study.dataset);
         files.extend(study.tables.iter().map(|table| of(table, &own)));
     }
     // The page is last: where it is, all others are.
@@ -168,6 +198,11 @@ fn stem(name: &str) -> String {
 fn check_target(folder: &Path, force: bool) -> anyhow::Result<()> {
     let shown = folder.display();
     let failed = || format!("could not write to `{shown}`");
+    if folder.exists() && !folder.is_dir() {
+        let refused: anyhow::Result<()> =
+            Err(anyhow!("`{shown}` is no folder; nothing was written"));
+        return refused.hint("`-o` names a folder for the page and its tables");
+    }
     if force || !folder.try_exists().with_context(failed)? {
         return Ok(());
     }

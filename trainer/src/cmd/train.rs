@@ -27,6 +27,7 @@ use self::budget::Binaries;
 use self::clock::Clock;
 use self::report::Extra;
 use self::without::Without;
+use super::inputs::keep_inputs;
 use super::splits::SplitArgs;
 use crate::failure::{Unexpected, hinted};
 use crate::output::Output;
@@ -113,6 +114,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let mut clock = Clock::start();
     let method = args.method()?;
     let old = args.output.as_deref();
+    old.map(|path| keep_inputs(path, &[&args.dataset])).transpose()?;
     let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
     let whole = open(&args.dataset, out)?;
     clock.lap("reading");
@@ -120,6 +122,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let without = args.without(&whole)?;
     let rest = (!without.is_empty()).then(|| without::rest(&whole, &without)).transpose()?;
     let dataset = rest.as_ref().unwrap_or(&whole);
+    without::warn_of_lost(&whole, dataset, out);
     let grower = method.learner;
     let collapsed = Collapsed { learner: grower, question_ns: args.select_cost };
     let method = Method { learner: &collapsed, ..method };
@@ -130,12 +133,16 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let (method, of_whole) = (limited(method, within.as_ref()), limited(method, of_whole.as_ref()));
     let splits = args.splits.draw(dataset, args.seed, out)?;
     if args.compare {
-        return compare(dataset, &splits, &method, out);
+        return compare(dataset, &splits, &method, args.select_cost, out);
     }
     let tuned = args.tuned(dataset)?;
     let (fitted, questions) = fit(dataset, &method, grower, args.select_cost, &mut clock)?;
     for warning in &fitted.warnings {
         out.warn(warning);
+    }
+    if args.output.is_some() {
+        // Before the time is spent on scores.
+        export::check(dataset, &fitted).map_err(export_failed)?;
     }
     if let Some(budget) = &budget {
         budget::tell_curve(dataset, budget, &method, out);
@@ -316,12 +323,14 @@ fn compare(
     dataset: &Dataset,
     splits: &[Split],
     method: &Method<'_>,
+    question_ns: f64,
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for pruner in prune::ALL {
         for learner in learn::ALL {
-            let method = Method { pruner: *pruner, learner: *learner, ..*method };
+            let learner = Collapsed { learner: *learner, question_ns };
+            let method = Method { pruner: *pruner, learner: &learner, ..*method };
             let scores = scores(dataset, splits, &method, None, out)?;
             rows.push(report::Compared::of(&method, &scores));
         }

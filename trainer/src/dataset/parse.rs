@@ -9,6 +9,10 @@ use selector_core::{GemmShape, ProblemClass};
 use super::{Dataset, DatasetError, Measurement, RowCounts, Rows, Task};
 use crate::file;
 
+/// Times that are taken, in nanoseconds: a picosecond to 30 years. Ratios of others could leave the
+/// finite numbers.
+const TIMES_NS: std::ops::RangeInclusive<f64> = 1e-3..=1e18;
+
 /// Read the file at `path`.
 pub(super) fn open(path: &Path) -> Result<Dataset, DatasetError> {
     let bytes = file::read_unpacked(path, file::LARGEST)
@@ -226,6 +230,9 @@ impl Columns {
         if status == Status::Ok && !times.iter().all(|time| time.is_finite() && *time > 0.0) {
             return Ok(Err("time not above zero"));
         }
+        if status == Status::Ok && !times.iter().all(|time| TIMES_NS.contains(time)) {
+            return Ok(Err("time out of range"));
+        }
         if status == Status::Ok && times.is_empty() {
             return Ok(Err("no time"));
         }
@@ -412,6 +419,13 @@ mod tests {
         assert_eq!(data.rows.to_string(), "read 2, dropped 1: 1 cut last line");
         let only = refusal(&format!("{PLAIN}8,9,10,1,a,100"));
         assert!(only.ends_with("no usable rows (read 1, dropped 1: 1 cut last line)"), "{only}");
+    }
+
+    #[test]
+    fn no_time_that_no_clock_can_tell_is_taken() {
+        let rows = ["1e-4", "1e-300", "2e18", "1e300"].map(|time| format!("8,9,10,1,a,{time}\n"));
+        let all = refusal(&format!("{PLAIN}{}", rows.concat()));
+        assert!(all.ends_with("(read 4, dropped 4: 4 time out of range)"), "{all}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use ndarray::aview1;
 use rayon::prelude::*;
 use selector_core::GemmShape;
 
-use super::cost_tree::{self, Growth, Row};
+use super::cost_tree::{self, CostTree, Growth, Row};
 use super::forest::Forest;
 use super::surrogate::Surrogate;
 use super::{Grown, LearnError, Learner, Training, features, questions};
@@ -25,11 +25,32 @@ const FOREST_WEIGHT: f64 = 0.5;
 const FORESIGHT: f64 = 0.6;
 /// Weight of all measured shapes together against all asked ones.
 const MEASURED_WEIGHT: f64 = 0.3;
-/// Fewest rows of a leaf, for as many rows as [`FULL`] has questions, to choose from. The largest
-/// makes one leaf; of equally good ones the larger wins.
-const FEWEST: [usize; 6] = [usize::MAX, 120, 60, 30, 20, 12];
-/// Parts that the shapes are divided into to choose; fewer shapes make one leaf.
+/// What trees may be grown, the simplest first; of equally good ones the first wins.
+const CANDIDATES: [Candidate; 7] = [
+    Candidate::Taught(usize::MAX),
+    Candidate::Taught(120),
+    Candidate::Taught(60),
+    Candidate::Taught(30),
+    Candidate::Taught(20),
+    Candidate::Taught(12),
+    Candidate::Measured,
+];
+/// Parts that the shapes are divided into to choose among the candidates.
 const FOLDS: usize = 3;
+/// The same where there are fewer than [`FEW`] shapes, of which each is needed to learn.
+const FOLDS_OF_FEW: usize = 10;
+const FEW: usize = 40;
+
+/// A tree that may be grown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Candidate {
+    /// Taught by the large models, with at least so many rows in a leaf, for as many rows as
+    /// [`FULL`] has questions; the largest number makes one leaf.
+    Taught(usize),
+    /// From measured shapes alone: few shapes can be too few for the large models, and enough for
+    /// a small tree.
+    Measured,
+}
 
 /// How much is asked of whom.
 #[derive(Clone, Copy)]
@@ -55,8 +76,8 @@ impl Learner for Distilled {
     }
 
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
-        let fewest = choose(training, seed);
-        Ok(Lesson::of(training, FULL, seed).grow(fewest))
+        let chosen = choose(training, seed)?;
+        Lesson::of(training, FULL, seed).grow(chosen, training, seed)
     }
 }
 
@@ -94,38 +115,49 @@ impl Lesson {
         Self(lesson)
     }
 
-    fn grow(&self, fewest: usize) -> Grown {
+    fn grow(
+        &self,
+        candidate: Candidate,
+        training: &Training,
+        seed: u64,
+    ) -> Result<Grown, LearnError> {
+        let Candidate::Taught(fewest) = candidate else { return CostTree.grow(training, seed) };
         let row = |one: &Taught| Row::new(features(one.shape), aview1(&one.loss), one.weight);
         let rows: Vec<Row> = self.0.iter().map(row).collect();
         let fewest = fewest.saturating_mul(rows.len()) / FULL.questions;
         let kernels = self.0.first().map_or(1, |one| one.loss.len());
-        cost_tree::grow(rows, Growth { fewest, foresight: FORESIGHT / kernels as f64 })
+        Ok(cost_tree::grow(rows, Growth { fewest, foresight: FORESIGHT / kernels as f64 }))
     }
 }
 
-/// The entry of [`FEWEST`] whose trees lose least on shapes that they were not taught.
-fn choose(training: &Training, seed: u64) -> usize {
-    if training.shapes.len() < FOLDS {
-        return FEWEST[0];
+/// The candidate that loses least on shapes that it did not learn from.
+///
+/// # Errors
+/// [`LearnError`], if one cannot be grown.
+fn choose(training: &Training, seed: u64) -> Result<Candidate, LearnError> {
+    let shapes = training.shapes.len();
+    let folds = if shapes < FEW { FOLDS_OF_FEW.min(shapes) } else { FOLDS };
+    if folds < 2 {
+        return Ok(CANDIDATES[0]);
     }
-    let order = shuffled(training.shapes.len(), seed);
-    let fold = |fold: usize| -> [f64; FEWEST.len()] {
+    let order = shuffled(shapes, seed);
+    let losses = |fold: usize| -> Result<Vec<f64>, LearnError> {
         let side = |held_out: bool| {
-            let mut rows: Vec<usize> = (0..order.len())
-                .filter(|at| (at % FOLDS == fold) == held_out)
-                .map(|at| order[at])
-                .collect();
+            let on_side = |at: &usize| (at % folds == fold) == held_out;
+            let mut rows: Vec<usize> = (0..shapes).filter(on_side).map(|at| order[at]).collect();
             rows.sort_unstable();
             training.select(&rows)
         };
         let (learned, held_out) = (side(false), side(true));
         let lesson = Lesson::of(&learned, BRIEF, seed);
-        FEWEST.map(|fewest| lost(&lesson.grow(fewest), &held_out))
+        let loses =
+            |one: &Candidate| lesson.grow(*one, &learned, seed).map(|tree| lost(&tree, &held_out));
+        CANDIDATES.iter().map(loses).collect()
     };
-    let folds: Vec<_> = (0..FOLDS).into_par_iter().map(fold).collect();
-    let lost = |at: &usize| folds.iter().map(|losses| losses[*at]).sum::<f64>();
-    let best = (0..FEWEST.len()).min_by(|one, other| lost(one).total_cmp(&lost(other)));
-    FEWEST[best.unwrap_or_default()]
+    let losses: Vec<Vec<f64>> = (0..folds).into_par_iter().map(losses).collect::<Result<_, _>>()?;
+    let lost = |at: &usize| losses.iter().map(|fold| fold[*at]).sum::<f64>();
+    let best = (0..CANDIDATES.len()).min_by(|one, other| lost(one).total_cmp(&lost(other)));
+    Ok(CANDIDATES[best.unwrap_or_default()])
 }
 
 fn shuffled(count: usize, seed: u64) -> Vec<usize> {
@@ -157,16 +189,26 @@ mod tests {
         let mut random = crate::random::Random::new(3);
         let noise: Vec<f64> = (0..120).map(|_| random.unit()).collect();
         let noisy = training(|row, kernel| noise[2 * row + kernel] + 0.2 * kernel as f64);
-        assert_eq!(choose(&noisy, 0), usize::MAX);
+        assert_eq!(choose(&noisy, 0).unwrap(), CANDIDATES[0]);
         assert!(matches!(Distilled.grow(&noisy, 0), Ok(Grown::Leaf(_))));
     }
 
     #[test]
     fn what_can_be_learned_is_split_finely_enough() {
         let clear = training(|row, kernel| f64::from((row / 15 % 2 == 0) != (kernel == 0)));
-        assert!(choose(&clear, 0) < usize::MAX);
+        assert_ne!(choose(&clear, 0).unwrap(), CANDIDATES[0]);
         let tree = Distilled.grow(&clear, 0).unwrap();
         let picks = [7, 22, 37, 52].map(|row| tree.rank(clear.shapes[row])[0]);
         assert_eq!(picks, [0, 1, 0, 1]);
+    }
+
+    #[test]
+    fn a_few_clear_shapes_are_enough() {
+        let sizes = [1, 2, 3, 4, 6, 256, 300, 384, 512, 1024];
+        let shapes: Vec<_> = sizes.iter().map(|m| GemmShape::new(*m, 512, 256, 1)).collect();
+        let loss = Array2::from_shape_fn((10, 2), |(row, at)| f64::from((row < 5) != (at == 0)));
+        let few = Training { best_ns: vec![1e6; 10], shapes, loss, kernels: vec![None; 2] };
+        let tree = Distilled.grow(&few, 0).unwrap();
+        assert_eq!(lost(&tree, &few), 0.0);
     }
 }

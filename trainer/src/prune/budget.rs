@@ -139,7 +139,8 @@ fn sizes(dataset: &Dataset, classes: &[ProblemClass]) -> BTreeMap<String, u64> {
     let mut sizes = BTreeMap::new();
     for name in dataset.configurations() {
         for class in classes {
-            if let Some(bytes) = dataset.binary_bytes(name, *class) {
+            // No binary is empty.
+            if let Some(bytes @ 1..) = dataset.binary_bytes(name, *class) {
                 let largest = sizes.entry(program_name(name, *class)).or_default();
                 *largest = bytes.max(*largest);
             }

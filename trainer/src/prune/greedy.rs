@@ -5,6 +5,8 @@
 
 use std::cmp::Ordering;
 
+use rayon::prelude::*;
+
 use super::budget::Room;
 use super::{Performance, Pruned, Pruner, Request};
 use crate::redundancy::LARGEST_ACCEPTABLE_LOSS;
@@ -34,6 +36,8 @@ impl Pruner for Greedy {
 
 /// Totals are compared in whole steps of this size: smaller differences are rounding.
 const STEP: f64 = 1.0 / (1 << 30) as f64;
+/// Steps of a loss of 1 where losses are blended.
+const BLEND_STEPS: f64 = (1 << 20) as f64;
 
 /// What is to be covered: rows of losses, column by column for speed.
 pub(super) struct Cover {
@@ -128,15 +132,20 @@ impl Cover {
         Self { loss, none, weight: vec![1.0; tasks], tasks, second_weight: 0.0 }
     }
 
-    /// The same with more rows, each a sum of tasks with these shares, that count `weight` each.
+    /// The same with more rows, each the mean of the tasks weighted by a row of `blends`; they count
+    /// `weight` each.
     pub(super) fn with_blends(mut self, blends: &[Vec<f64>], weight: f64) -> Self {
         let blended = |loss: &[f64]| -> Vec<f64> {
-            let sum =
-                |shares: &Vec<f64>| shares.iter().zip(loss).map(|(one, loss)| one * loss).sum();
-            blends.iter().map(sum).collect()
+            let mean = |weights: &Vec<f64>| {
+                let sum: f64 = weights.iter().zip(loss).map(|(one, loss)| one * loss).sum();
+                // In steps, as the losses are.
+                (sum / weights.iter().sum::<f64>() * BLEND_STEPS).round() / BLEND_STEPS
+            };
+            blends.iter().map(mean).collect()
         };
-        for column in self.loss.iter_mut().chain([&mut self.none]) {
-            let more = blended(column);
+        let more: Vec<Vec<f64>> =
+            self.loss.par_iter().chain([&self.none]).map(|column| blended(column)).collect();
+        for (column, more) in self.loss.iter_mut().chain([&mut self.none]).zip(more) {
             column.extend(more);
         }
         self.weight.resize(self.none.len(), weight);

@@ -42,6 +42,10 @@ const SECOND_WEIGHT: f64 = 0.1;
 /// Weights of neighbours are whole multiples of its inverse, so that their sums are exact.
 const STEPS: f64 = (1 << 20) as f64;
 
+/// Neighbourhoods that are covered at most: where there are more tasks, those of some of them, which
+/// count the more.
+const MOST_NEIGHBOURHOODS: usize = 512;
+
 /// What the list has to cover.
 pub(super) fn cover(performance: &Performance) -> Cover {
     let Performance { shapes, classes, .. } = performance;
@@ -49,13 +53,15 @@ pub(super) fn cover(performance: &Performance) -> Cover {
     let near = |one: &([f64; 4], _), other: &([f64; 4], _)| {
         if one.1 == other.1 { nearness(one.0, other.0) } else { 0.0 }
     };
-    let shares = |one| {
-        let near: Vec<f64> = rows.iter().map(|other| near(one, other)).collect();
-        let all: f64 = near.iter().sum();
-        near.into_iter().map(|one| one / all).collect()
-    };
-    let blends: Vec<Vec<f64>> = rows.iter().map(shares).collect();
-    Cover::of(performance).with_blends(&blends, NEIGHBOURHOOD_WEIGHT).with_seconds(SECOND_WEIGHT)
+    // By shape, so that the order of rows does not decide.
+    let mut middles: Vec<usize> = (0..rows.len()).collect();
+    middles.sort_by_key(|row| (shapes[*row], classes[*row]));
+    let every = rows.len().div_ceil(MOST_NEIGHBOURHOODS).max(1);
+    let middles: Vec<usize> = middles.into_iter().step_by(every).collect();
+    let weights = |one: &usize| rows.iter().map(|other| near(&rows[*one], other)).collect();
+    let blends: Vec<Vec<f64>> = middles.iter().map(weights).collect();
+    let weight = NEIGHBOURHOOD_WEIGHT * rows.len() as f64 / middles.len().max(1) as f64;
+    Cover::of(performance).with_blends(&blends, weight).with_seconds(SECOND_WEIGHT)
 }
 
 fn octaves(shape: &GemmShape) -> [f64; 4] {

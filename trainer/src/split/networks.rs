@@ -12,8 +12,10 @@ use super::{Split, SplitError, Splits};
 pub(super) fn splits(shapes: &[GemmShape]) -> Result<Splits, SplitError> {
     let mut splits = Vec::new();
     let (mut absent, mut only) = (Vec::new(), Vec::new());
+    let mut known = BTreeSet::new();
     for network in networks::ALL {
         let own: BTreeSet<_> = network.every_shape().into_iter().collect();
+        known.extend(own.iter().copied());
         let (test, train): (Vec<_>, Vec<_>) =
             shapes.iter().copied().partition(|shape| own.contains(shape));
         match (train.is_empty(), test.is_empty()) {
@@ -25,7 +27,17 @@ pub(super) fn splits(shapes: &[GemmShape]) -> Result<Splits, SplitError> {
     match (splits.is_empty(), only.is_empty()) {
         (true, true) => Err(SplitError::NoNetwork),
         (true, false) => Err(SplitError::OneNetwork { networks: only.join(", ") }),
-        (false, _) => Ok(Splits { splits, warnings: told(&absent, &only) }),
+        (false, _) => {
+            let mut warnings = told(&absent, &only);
+            let strange = shapes.iter().filter(|shape| !known.contains(shape)).count();
+            if strange > 0 {
+                warnings.push(format!(
+                    "{strange} shapes belong to no network for 1 or 4 images: they are always \
+                     learnt from, though they may be layers of the network that is held out"
+                ));
+            }
+            Ok(Splits { splits, warnings })
+        }
     }
 }
 
@@ -71,6 +83,7 @@ mod tests {
             assert_eq!(both, shapes);
         }
         assert!(warnings[0].starts_with("not held out: alexnet, googlenet"), "{warnings:?}");
+        assert!(warnings[1].starts_with("1 shapes belong to no network"), "{warnings:?}");
     }
 
     #[test]

@@ -87,7 +87,7 @@ pub(super) fn tell_curve(dataset: &Dataset, budget: &Budget, method: &Method<'_>
     let Method { kernels: count, normalisation, seed, .. } = *method;
     out.detail("budget in bytes, kernels, programs, and share of optimal with the best of them");
     for quarters in [1, 2, 4, 8, 16] {
-        let other = budget.with_bytes(budget.bytes() / 4 * quarters);
+        let other = budget.with_bytes((budget.bytes() / 4).saturating_mul(quarters));
         let pruned = Budgeted { budget: &other }
             .prune(&performance, &Request { count, normalisation, seed });
         let kernels = &pruned.kernels;

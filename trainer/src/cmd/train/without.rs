@@ -8,6 +8,7 @@ use trainer::dataset::Dataset;
 
 use super::report::percent;
 use crate::failure::Hint as _;
+use crate::output::Output;
 
 /// The column of the configuration called `name`.
 ///
@@ -15,9 +16,10 @@ use crate::failure::Hint as _;
 /// There is none.
 pub(super) fn column(dataset: &Dataset, name: &str) -> anyhow::Result<usize> {
     let column = dataset.configurations().iter().position(|one| one == name);
-    column
-        .ok_or_else(|| anyhow!("`{name}` is no configuration of the data set"))
-        .hint("its rows have names such as those under `kernels`")
+    column.ok_or_else(|| anyhow!("`{name}` is no configuration of the data set")).hint(format!(
+        "its configurations are such as `{}`",
+        dataset.configurations().first().map(String::as_str).unwrap_or_default()
+    ))
 }
 
 /// The data set without `columns`.
@@ -27,6 +29,21 @@ pub(super) fn column(dataset: &Dataset, name: &str) -> anyhow::Result<usize> {
 pub(super) fn rest(dataset: &Dataset, columns: &[usize]) -> anyhow::Result<Dataset> {
     let rest = dataset.without(columns);
     rest.ok_or_else(|| anyhow!("`--without` leaves no measured configuration"))
+}
+
+/// Tell of shapes that only the configurations left out were measured on.
+pub(super) fn warn_of_lost(whole: &Dataset, rest: &Dataset, out: &Output) {
+    let (all, left) = (whole.tasks().len(), rest.tasks().len());
+    if left < all {
+        out.warn(format_args!(
+            "{} of {all} shapes, counted once for each class, have no other measured configuration: \
+             the table and the model leave them out",
+            all - left
+        ));
+    }
+    for class in whole.classes().iter().filter(|class| !rest.classes().contains(class)) {
+        out.warn(format_args!("class {class} has no measured configuration left"));
+    }
 }
 
 /// The damage on each split, for people and as JSON.
