@@ -4,7 +4,9 @@ pub mod mock;
 pub mod opencl;
 
 use kernels::bundle::DriverKey;
-use kernels::{CheckedProblem, Launch, Limits, Operand, Problem, ProblemError, Program};
+use kernels::{
+    CheckedProblem, Configuration, Launch, Limits, Operand, Problem, ProblemError, Program,
+};
 
 /// One device with a queue of its own or of the caller.
 ///
@@ -14,19 +16,19 @@ pub trait Device {
     type Buffer;
     /// An enqueued launch.
     type Event;
-    /// A program's kernel, ready to launch.
+    /// A program's kernel functions, ready to launch.
     type Kernel;
 
     /// Which device this is and what it allows.
     fn info(&self) -> &DeviceInfo;
 
-    /// Build a program from source and create its kernel.
+    /// Build a program from source and create its kernel functions.
     ///
     /// # Errors
     /// The driver's build log, or its refusal.
     fn build(&self, program: &Program) -> Result<Self::Kernel, DeviceError>;
 
-    /// Load a program from a binary that this driver made, and create its kernel.
+    /// Load a program from a binary that this driver made, and create its kernel functions.
     ///
     /// The caller has compared the driver's key and the binary's checksum: some drivers crash on a
     /// binary that is not theirs.
@@ -42,7 +44,7 @@ pub trait Device {
     /// The driver's refusal, or an empty binary.
     fn binary(&self, kernel: &Self::Kernel) -> Result<Vec<u8>, DeviceError>;
 
-    /// Most work-items of a work-group that the device can run of this kernel.
+    /// Most work-items of a work-group that the device can run of each of this kernel's functions.
     ///
     /// # Errors
     /// The driver's refusal.
@@ -69,7 +71,7 @@ pub trait Device {
     /// The driver's refusal, or a buffer that is too small.
     fn read(&self, buffer: &Self::Buffer, data: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Set all arguments of a kernel.
+    /// Set all arguments of a kernel, the same for each of its functions.
     ///
     /// # Errors
     /// The driver's refusal.
@@ -79,7 +81,7 @@ pub trait Device {
         arguments: &Arguments<'_, Self::Buffer>,
     ) -> Result<(), DeviceError>;
 
-    /// Enqueue a kernel with the arguments set last.
+    /// Enqueue one of a kernel's functions with the arguments set last.
     ///
     /// # Errors
     /// The driver's refusal.
@@ -89,23 +91,33 @@ pub trait Device {
         launch: &Launch,
     ) -> Result<Self::Event, DeviceError>;
 
+    /// Let what is enqueued from now on begin after all that was enqueued before has ended, and see
+    /// what that wrote. Does not wait.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn barrier(&self) -> Result<(), DeviceError>;
+
     /// Wait until all that was enqueued is done.
     ///
     /// # Errors
     /// A launch failed.
     fn finish(&self) -> Result<(), DeviceError>;
 
-    /// Device time of a finished launch in nanoseconds.
+    /// Device time of some launches, waited for, in nanoseconds: from the beginning of the first to
+    /// the end of the last, the gaps between them included; 0 of none.
     ///
     /// # Errors
-    /// The launch failed, or the device's clock gives no time.
-    fn nanoseconds(&self, event: &Self::Event) -> Result<u64, DeviceError>;
+    /// A launch failed, or the device's clock gives no time for one.
+    fn nanoseconds(&self, events: &[Self::Event]) -> Result<u64, DeviceError>;
 }
 
 /// A problem and the buffers that hold it: what a kernel is given.
 pub struct Arguments<'a, B> {
     problem: CheckedProblem,
     buffers: [&'a B; 3],
+    parts: u32,
+    scratch: Option<&'a B>,
 }
 
 impl<'a, B> Arguments<'a, B> {
@@ -120,7 +132,27 @@ impl<'a, B> Arguments<'a, B> {
     ) -> Result<Self, ProblemError> {
         let size = problem.class.element.bytes();
         let [a, b, c] = buffers.map(|buffer| device.bytes(buffer) / size);
-        Ok(Self { problem: problem.check(a, b, c)?, buffers })
+        Ok(Self { problem: problem.check(a, b, c)?, buffers, parts: 1, scratch: None })
+    }
+
+    /// The same for the kernel of `configuration`: into how many parts it splits k and, if it wants
+    /// any, its scratch memory, which must be none of the buffers of A, B and C.
+    ///
+    /// # Errors
+    /// [`DeviceError::ScratchTooSmall`] if it wants more than `scratch` holds.
+    pub fn with_scratch<D: Device<Buffer = B>>(
+        self,
+        device: &D,
+        configuration: &Configuration,
+        scratch: Option<&'a B>,
+    ) -> Result<Self, DeviceError> {
+        let need = configuration.scratch(&self.problem);
+        let have = scratch.map_or(0, |buffer| device.bytes(buffer));
+        if need > have {
+            return Err(DeviceError::ScratchTooSmall { need, have });
+        }
+        let parts = configuration.parts(&self.problem);
+        Ok(Self { parts, scratch: scratch.filter(|_| need > 0), ..self })
     }
 
     /// The problem.
@@ -135,6 +167,18 @@ impl<'a, B> Arguments<'a, B> {
         let [a, b, c] = self.buffers;
         let call = self.problem.problem();
         [(a, call.a), (b, call.b), (c, call.c)]
+    }
+
+    /// Parts that k is split into.
+    #[must_use]
+    pub fn parts(&self) -> u32 {
+        self.parts
+    }
+
+    /// The scratch memory, if the kernel wants any.
+    #[must_use]
+    pub fn scratch(&self) -> Option<&'a B> {
+        self.scratch
     }
 }
 
@@ -222,9 +266,11 @@ pub enum DeviceError {
     /// What was made on another device, or is gone.
     #[error("the {0} belongs to another device or is gone")]
     Foreign(&'static str),
-    /// A matrix that no buffer of the device can hold.
-    #[error("a matrix of {need} bytes is beyond the device's largest buffer of {have}")]
+    /// What no buffer of the device can hold.
+    #[error("{what} of {need} bytes is beyond the device's largest buffer of {have}")]
     LargestBuffer {
+        /// A matrix, or scratch memory.
+        what: &'static str,
         /// Bytes needed.
         need: u64,
         /// Bytes of the largest buffer.
@@ -238,12 +284,25 @@ pub enum DeviceError {
         /// The devices there are.
         have: Vec<String>,
     },
+    /// A launch of a function that the program does not have.
+    #[error("the program has no kernel function number {0}")]
+    NoFunction(usize),
     /// The OpenCL library was not found.
     #[error("no OpenCL library could be loaded; tried:{}", list(.0))]
     NoLibrary(Vec<String>),
     /// The library is there, but no driver.
     #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,
+    /// A kernel wants more scratch memory than it is given.
+    #[error(
+        "the kernel needs {need} bytes of scratch memory, but is given {have}; reserve them first"
+    )]
+    ScratchTooSmall {
+        /// Bytes needed.
+        need: u64,
+        /// Bytes given.
+        have: u64,
+    },
     /// A kernel is built and runs, but is wrong.
     #[error("{0} computes something else than the reference")]
     WrongResult(String),

@@ -13,9 +13,15 @@ pub mod compile;
 mod device;
 pub mod measure;
 pub mod overhead;
+#[cfg(test)]
+#[path = "../tests/common/parted.rs"]
+mod parted;
 mod runtime;
+mod scratch;
+mod steps;
 
 pub use device::mock;
 pub use device::opencl::{self, OpenCl};
 pub use device::{Arguments, Device, DeviceError, DeviceInfo};
 pub use runtime::{Call, HostTimes, Runtime, RuntimeError};
+pub use steps::Events;

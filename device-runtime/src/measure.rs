@@ -10,7 +10,8 @@ use kernels::reference::{self, Element, Expectation};
 use kernels::{Configuration, Operand, Problem};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 
-use crate::{Arguments, Device, DeviceError};
+use crate::scratch::Scratch;
+use crate::{Arguments, Device, DeviceError, steps};
 
 /// Programs kept built.
 const KEPT_PROGRAMS: usize = 256;
@@ -38,6 +39,7 @@ struct Current<B> {
     shape: GemmShape,
     class: ProblemClass,
     buffers: [B; 3],
+    scratch: Scratch<B>,
     best: Option<u64>,
 }
 
@@ -148,7 +150,7 @@ impl<D: Device> Measurer<D> {
         let problem = Problem::packed(*class, *shape);
         let mut time = || {
             let [a, b, c] = &current.buffers;
-            run(&self.device, kernel, configuration, problem, [a, b, c])
+            run(&self.device, kernel, configuration, problem, [a, b, c], &mut current.scratch)
         };
         // The first launch pays for what the driver does late; it is not kept.
         time()?;
@@ -179,7 +181,11 @@ impl<B> Current<B> {
             let bytes = elements.saturating_mul(class.element.bytes());
             let most = device.info().largest_buffer;
             if bytes > most {
-                return Err(DeviceError::LargestBuffer { need: bytes, have: most });
+                return Err(DeviceError::LargestBuffer {
+                    what: "a matrix",
+                    need: bytes,
+                    have: most,
+                });
             }
             let count = usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))?;
             let values = reference::values(count, seed);
@@ -189,7 +195,7 @@ impl<B> Current<B> {
             }
         };
         let buffers = [matrix(problem.a, 1)?, matrix(problem.b, 2)?, matrix(problem.c, 3)?];
-        Ok(Self { shape, class, buffers, best: None })
+        Ok(Self { shape, class, buffers, scratch: Scratch::new(), best: None })
     }
 }
 
@@ -209,23 +215,25 @@ pub(crate) fn filled<D: Device, T: Pod>(
     Ok(buffer)
 }
 
-/// Launch once, wait, and return the device time of all launches in nanoseconds.
+/// Launch once, wait, and return the device time in nanoseconds, from the beginning of the first
+/// launch to the end of the last. Scratch memory is allocated before, and kept.
 pub(crate) fn run<D: Device>(
     device: &D,
     kernel: &mut D::Kernel,
     configuration: &Configuration,
     problem: Problem,
     buffers: [&D::Buffer; 3],
+    scratch: &mut Scratch<D::Buffer>,
 ) -> Result<u64, DeviceError> {
     let arguments = Arguments::new(device, problem, buffers)
         .map_err(|_| DeviceError::TooLarge("the problem"))?;
+    scratch.reserve(device, configuration.scratch(arguments.problem()))?;
+    let arguments = arguments.with_scratch(device, configuration, scratch.buffer())?;
     device.set_arguments(kernel, &arguments)?;
-    let mut events = Vec::new();
-    for launch in configuration.launches(arguments.problem()) {
-        events.push(device.enqueue(kernel, &launch)?);
-    }
+    let launches = configuration.launches(arguments.problem());
+    let events = steps::enqueue(device, kernel, &launches, arguments.scratch().is_some())?;
     device.finish()?;
-    events.iter().map(|event| device.nanoseconds(event)).sum()
+    device.nanoseconds(&events)
 }
 
 /// Whether a kernel computes the proof's problem right.
@@ -262,7 +270,7 @@ fn agrees<D: Device, T: Element + Pod>(
     let lengths = [&a, &b, &before].map(|values| values.len() as u64);
     let Ok(checked) = problem.check(lengths[0], lengths[1], lengths[2]) else { return Ok(false) };
     let buffers = [filled(device, &a)?, filled(device, &b)?, filled(device, &before)?];
-    run(device, kernel, configuration, problem, buffers.each_ref())?;
+    run(device, kernel, configuration, problem, buffers.each_ref(), &mut Scratch::new())?;
     let mut after = before.clone();
     device.read(&buffers[2], bytemuck::cast_slice_mut(&mut after))?;
     let mut expectation = Expectation::new(&before);
@@ -274,6 +282,7 @@ fn agrees<D: Device, T: Element + Pod>(
 mod tests {
     use super::*;
     use crate::mock::Mock;
+    use crate::parted::parted;
 
     fn row(configuration: &str, class: &str) -> PlanRow {
         PlanRow {
@@ -351,5 +360,42 @@ mod tests {
         let mut measurer = Measurer::new(Mock::default());
         let row = measurer.measure(&row("universal", "f16-tt"), |_| {}, |_| {});
         assert_eq!(row.status, Status::Ok);
+    }
+
+    #[test]
+    fn steps_are_timed_with_their_gaps_and_scratch_is_kept_while_the_shape_lasts() {
+        let mut measurer = Measurer::new(Mock { gap: 5, ..Mock::default() });
+        let mut measure = |parts, m| {
+            let shape = GemmShape::new(m, 8, 8, 1);
+            let row = PlanRow { shape, configuration: parted(parts), ..row("universal", "f32-nn") };
+            let before = measurer.device().allocated.get();
+            let row = measurer.measure(&row, |_| {}, |_| {});
+            assert_eq!((row.status, row.samples), (Status::Ok, vec![2005; 5]));
+            measurer.device().allocated.get() - before
+        };
+        let (proof, matrices, scratch) = (4, 3, 1);
+        assert_eq!(measure(4, 8), proof + matrices + scratch);
+        assert_eq!(measure(4, 8), 0);
+        assert_eq!(measure(2, 8), proof);
+        assert_eq!(measure(8, 8), proof + scratch);
+        assert_eq!(measure(8, 7), matrices + scratch);
+    }
+
+    #[test]
+    fn scratch_that_the_device_does_not_have_is_a_failed_launch() {
+        let mut mock = Mock::default();
+        mock.info.largest_buffer = 1 << 20;
+        let mut measurer = Measurer::new(mock);
+        let shape = GemmShape::new(512, 8, 256, 1);
+        let mut measure = |parts| {
+            let row = PlanRow { shape, configuration: parted(parts), ..row("universal", "f32-nn") };
+            let mut notes = Vec::new();
+            (measurer.measure(&row, |_| {}, |note| notes.push(note)).status, notes.join(""))
+        };
+        assert_eq!(measure(2), (Status::Ok, String::new()));
+        let (status, note) = measure(3);
+        assert_eq!(status, Status::LaunchFailed);
+        assert!(note.contains("scratch memory of 1572864 bytes"), "{note}");
+        assert_eq!(measure(1).0, Status::Ok);
     }
 }

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use kernels::bundle::{Bundle, DriverKey};
-use kernels::{Configuration, Problem, ProblemError};
+use kernels::{CheckedProblem, Configuration, Problem, ProblemError};
 use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
-use crate::{Arguments, Device, DeviceError};
+use crate::scratch::Scratch;
+use crate::{Arguments, Device, DeviceError, Events, steps};
 
 /// Splits of the largest tree that is unpacked; a larger one is walked in the bundle.
 const SPLITS: usize = 2048;
@@ -15,6 +16,11 @@ const SPLITS: usize = 2048;
 ///
 /// A call needs `&mut self`, since a kernel's arguments are set before it is enqueued; threads
 /// that multiply at the same time take a runtime each.
+///
+/// Some kernels want scratch memory. A call allocates none: where the kernel that the model chooses
+/// wants more than was [reserved](Self::reserve), the next of the leaf that is content is taken, in
+/// the end the universal one. [`Self::scratch_bytes`] says what the first choice wants. The memory
+/// is used by one call after the other; [`Self::gemm_scratch`] takes the caller's own instead.
 pub struct Runtime<'a, D: Device> {
     device: D,
     model: Model<'a>,
@@ -22,6 +28,7 @@ pub struct Runtime<'a, D: Device> {
     programs: Vec<(String, D::Kernel)>,
     classes: [Option<Class<'a>>; ProblemClass::COUNT],
     left_out: Vec<(String, DeviceError)>,
+    scratch: Scratch<D::Buffer>,
 }
 
 /// The kernels of one problem class.
@@ -69,7 +76,7 @@ pub struct Call<E> {
     /// The kernel that was launched; `None` if there was nothing to do.
     pub kernel: Option<KernelId>,
     /// One event a launch, in order.
-    pub events: Vec<E>,
+    pub events: Events<E>,
     /// Host time.
     pub host: HostTimes,
 }
@@ -83,6 +90,13 @@ pub struct HostTimes {
     pub arguments: Duration,
     /// Enqueue the launches.
     pub enqueue: Duration,
+}
+
+impl<E> Call<E> {
+    fn nothing(begun: Instant) -> Self {
+        let host = HostTimes { select: begun.elapsed(), ..HostTimes::default() };
+        Self { kernel: None, events: Events::new(), host }
+    }
 }
 
 impl<'a, D: Device> Runtime<'a, D> {
@@ -106,6 +120,7 @@ impl<'a, D: Device> Runtime<'a, D> {
             programs: Vec::new(),
             classes: [const { None }; ProblemClass::COUNT],
             left_out: Vec::new(),
+            scratch: Scratch::new(),
         };
         for class in ProblemClass::all() {
             let shipped = Configuration::universal().program(class).name;
@@ -165,20 +180,28 @@ impl<'a, D: Device> Runtime<'a, D> {
         problem: Problem,
         buffers: [&D::Buffer; 3],
     ) -> Result<Call<D::Event>, RuntimeError> {
-        let begun = Instant::now();
-        let arguments = Arguments::new(&self.device, problem, buffers)?;
-        if !arguments.problem().has_work() {
-            let host = HostTimes { select: begun.elapsed(), ..HostTimes::default() };
-            return Ok(Call { kernel: None, events: Vec::new(), host });
-        }
-        let id = self.choose(&problem)?;
-        self.launch(id, &arguments, begun)
+        self.call(problem, buffers, None)
+    }
+
+    /// Multiply with the caller's own scratch memory, in place of what was reserved. It must be none
+    /// of the matrices' buffers, and is the call's until the call is done.
+    ///
+    /// # Errors
+    /// As [`Self::gemm`]; memory that is too small is none, but means another kernel.
+    pub fn gemm_scratch(
+        &mut self,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        scratch: &D::Buffer,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        self.call(problem, buffers, Some(scratch))
     }
 
     /// Multiply with the kernel `id`, whatever the model says; for checks and comparisons.
     ///
     /// # Errors
-    /// As [`Self::gemm`]; [`RuntimeError::ClassNotShipped`] also if the bundle lacks the kernel.
+    /// As [`Self::gemm`]; [`RuntimeError::ClassNotShipped`] also if the bundle lacks the kernel,
+    /// [`DeviceError::ScratchTooSmall`] if it wants more than was reserved.
     pub fn gemm_with(
         &mut self,
         id: KernelId,
@@ -188,17 +211,89 @@ impl<'a, D: Device> Runtime<'a, D> {
         let begun = Instant::now();
         let arguments = Arguments::new(&self.device, problem, buffers)?;
         if !arguments.problem().has_work() {
-            return Ok(Call { kernel: None, events: Vec::new(), host: HostTimes::default() });
+            return Ok(Call::nothing(begun));
         }
-        self.launch(id, &arguments, begun)
+        self.launch(id, arguments, None, begun)
     }
 
-    fn choose(&self, problem: &Problem) -> Result<KernelId, RuntimeError> {
-        let Class { tree, usable, .. } = self.class(problem.class)?;
-        Ok(match tree {
-            Some(tree) => tree.choose(problem.shape).best_of(*usable),
-            None => self.model.select(problem.class, problem.shape).best_of(*usable),
-        })
+    /// Bytes of scratch memory that the kernel wants that a call would launch if it had them; 0 if
+    /// there is nothing to do.
+    ///
+    /// # Errors
+    /// No buffers hold the problem, or its class was not shipped.
+    pub fn scratch_bytes(&self, problem: &Problem) -> Result<u64, RuntimeError> {
+        self.wanted(problem, |runtime, checked| runtime.choose(checked, u64::MAX))
+    }
+
+    /// Bytes of scratch memory that the kernel `id` wants.
+    ///
+    /// # Errors
+    /// No buffers hold the problem.
+    pub fn scratch_bytes_with(&self, id: KernelId, problem: &Problem) -> Result<u64, RuntimeError> {
+        self.wanted(problem, |_, _| Ok(id))
+    }
+
+    /// Have at least this much scratch memory for the calls to come. Growing waits for the calls
+    /// that were made.
+    ///
+    /// # Errors
+    /// More than a buffer of the device can hold; or the driver has no such memory: then none is
+    /// left, and kernels that want some give way to others.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), RuntimeError> {
+        Ok(self.scratch.reserve(&self.device, bytes)?)
+    }
+
+    fn wanted(
+        &self,
+        problem: &Problem,
+        kernel: impl Fn(&Self, &CheckedProblem) -> Result<KernelId, RuntimeError>,
+    ) -> Result<u64, RuntimeError> {
+        let [a, b, c] = problem.buffer_lengths()?;
+        let checked = problem.check(a, b, c)?;
+        if !checked.has_work() {
+            return Ok(0);
+        }
+        Ok(self.scratch_of(kernel(self, &checked)?, &checked))
+    }
+
+    fn scratch_of(&self, id: KernelId, problem: &CheckedProblem) -> u64 {
+        let configuration = self.configurations.get(usize::from(id.0));
+        configuration.map_or(0, |configuration| configuration.scratch(problem))
+    }
+
+    fn call(
+        &mut self,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        own: Option<&D::Buffer>,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        let begun = Instant::now();
+        let arguments = Arguments::new(&self.device, problem, buffers)?;
+        if !arguments.problem().has_work() {
+            return Ok(Call::nothing(begun));
+        }
+        let scratch = own.or(self.scratch.buffer());
+        let have = scratch.map_or(0, |buffer| self.device.bytes(buffer));
+        let id = self.choose(arguments.problem(), have)?;
+        self.launch(id, arguments, own, begun)
+    }
+
+    /// The best kernel of the leaf that can run and wants no more than `scratch` bytes.
+    fn choose(&self, problem: &CheckedProblem, scratch: u64) -> Result<KernelId, RuntimeError> {
+        let &Problem { class, shape, .. } = problem.problem();
+        let &Class { ref tree, mut usable, .. } = self.class(class)?;
+        let fast = tree.as_ref().map(|tree| tree.choose(shape));
+        loop {
+            let id = match fast {
+                Some(choice) => choice.best_of(usable),
+                None => self.model.select(class, shape).best_of(usable),
+            };
+            // The universal kernel wants none. Any other is asked about once, so this ends.
+            if id == KernelId::UNIVERSAL || self.scratch_of(id, problem) <= scratch {
+                return Ok(id);
+            }
+            usable = usable.without(id);
+        }
     }
 
     fn class(&self, class: ProblemClass) -> Result<&Class<'a>, RuntimeError> {
@@ -209,22 +304,24 @@ impl<'a, D: Device> Runtime<'a, D> {
     fn launch(
         &mut self,
         id: KernelId,
-        arguments: &Arguments<'_, D::Buffer>,
+        arguments: Arguments<'_, D::Buffer>,
+        own: Option<&D::Buffer>,
         begun: Instant,
     ) -> Result<Call<D::Event>, RuntimeError> {
-        let problem_class = arguments.problem().problem().class;
+        let class = arguments.problem().problem().class;
         let id_index = usize::from(id.0);
-        let program = self.class(problem_class)?.programs.get(id_index).copied().flatten();
-        let program = program.ok_or(RuntimeError::ClassNotShipped(problem_class))?;
-        let launches = self.configurations[id_index].launches(arguments.problem());
+        let program = self.class(class)?.programs.get(id_index).copied().flatten();
+        let program = program.ok_or(RuntimeError::ClassNotShipped(class))?;
+        let configuration = &self.configurations[id_index];
+        let scratch = own.or(self.scratch.buffer());
+        let arguments = arguments.with_scratch(&self.device, configuration, scratch)?;
+        let launches = configuration.launches(arguments.problem());
         let kernel = &mut self.programs[program].1;
         let selected = Instant::now();
-        self.device.set_arguments(kernel, arguments)?;
+        self.device.set_arguments(kernel, &arguments)?;
         let set = Instant::now();
-        let mut events = Vec::with_capacity(launches.len());
-        for launch in &launches {
-            events.push(self.device.enqueue(kernel, launch)?);
-        }
+        let scratch = arguments.scratch().is_some();
+        let events = steps::enqueue(&self.device, kernel, &launches, scratch)?;
         let host = HostTimes {
             select: selected - begun,
             arguments: set - selected,
@@ -233,13 +330,13 @@ impl<'a, D: Device> Runtime<'a, D> {
         Ok(Call { kernel: Some(id), events, host })
     }
 
-    /// Device time of a finished call in nanoseconds, all its launches summed.
+    /// Device time of a finished call in nanoseconds, from the beginning of its first launch to the
+    /// end of its last; 0 if nothing was launched.
     ///
     /// # Errors
     /// A launch failed, or the clock gave no time.
     pub fn nanoseconds(&self, call: &Call<D::Event>) -> Result<u64, RuntimeError> {
-        let times = call.events.iter().map(|event| self.device.nanoseconds(event));
-        Ok(times.sum::<Result<u64, _>>()?)
+        Ok(self.device.nanoseconds(&call.events)?)
     }
 
     /// What the model says of a problem, before it is known which kernels are usable.
@@ -280,12 +377,19 @@ mod tests {
 
     use super::*;
     use crate::compile::compile;
-    use crate::mock::Mock;
+    use crate::mock::{Enqueued, Mock, MockBuffer};
+    use crate::parted::{parted, with_parted};
 
     const KERNEL: &str = "tile:4x8x4@16x16";
 
     fn model() -> Vec<u8> {
-        let kernel: Configuration = KERNEL.parse().unwrap();
+        model_of(&[KERNEL])
+    }
+
+    /// A model whose only leaf ranks these kernels.
+    fn model_of(kernels: &[&str]) -> Vec<u8> {
+        let ids: Vec<KernelId> = (1..).map(KernelId).take(kernels.len()).collect();
+        let packed = |name: &&str| name.parse::<Configuration>().unwrap().packed();
         let class = ProblemClass::F32_NN;
         let source = ModelSource {
             device: "mock",
@@ -293,13 +397,8 @@ mod tests {
             method: "test",
             space: None,
             score: None,
-            kernels: vec![kernel.packed()],
-            trees: vec![Tree::Leaf(Leaf::new(
-                &[KernelId(1)],
-                Loss::UNKNOWN,
-                Loss::UNKNOWN,
-                Samples::new(1),
-            ))],
+            kernels: kernels.iter().map(packed).collect(),
+            trees: vec![Tree::Leaf(Leaf::new(&ids, Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1)))],
             classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
         };
         source.encode().unwrap()
@@ -408,5 +507,89 @@ mod tests {
         let other = Problem::packed(class, GemmShape::new(4, 4, 4, 1));
         let other = runtime.gemm(other, [&buffer, &buffer, &buffer]);
         assert_eq!(other.err(), Some(RuntimeError::ClassNotShipped(class)));
+    }
+
+    /// A runtime whose leaf ranks `parted:2`, which wants 128 bytes for 4x4x4, before `KERNEL`.
+    fn of_two_steps(device: Mock, test: impl FnOnce(Runtime<'_, Mock>, [&MockBuffer; 3])) {
+        let model = model_of(&["tile:1x1x1@8x8", KERNEL]);
+        let bytes = compile(&Mock::default(), &model, &[], |_| {}).unwrap();
+        let program = parted(2).program(ProblemClass::F32_NN).name;
+        let binary = format!("mock:{program}");
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let bundle = with_parted(bundle, 2, &program, binary.as_bytes());
+        let buffers = [(); 3].map(|()| device.allocate(64).unwrap());
+        device.allocated.set(0);
+        test(Runtime::load(device, &bundle).unwrap(), buffers.each_ref());
+    }
+
+    #[test]
+    fn a_kernel_that_wants_more_scratch_than_there_is_gives_way_to_the_next_of_its_leaf() {
+        of_two_steps(Mock::default(), |mut runtime, buffers| {
+            let problem = problem(4, 4, 4);
+            assert_eq!(runtime.scratch_bytes(&problem), Ok(128));
+            assert_eq!(runtime.scratch_bytes_with(KernelId(2), &problem), Ok(0));
+            let nothing = Problem { alpha: 0.0, beta: 1.0, ..problem };
+            assert_eq!(runtime.scratch_bytes(&nothing), Ok(0));
+            for (reserved, kernel, allocated) in [(0, 2, 0), (127, 2, 1), (128, 1, 2), (5, 1, 2)] {
+                runtime.reserve(reserved).unwrap();
+                let call = runtime.gemm(problem, buffers).unwrap();
+                assert_eq!(call.kernel, Some(KernelId(kernel)));
+                assert_eq!(runtime.device().allocated.get(), allocated);
+                let given = (kernel == 1).then_some((2, 128));
+                assert_eq!(runtime.device().parts_and_scratch.get(), given);
+            }
+            // More parts, or more of C, than what is there.
+            let mut two = self::problem(2, 4, 4);
+            assert_eq!(runtime.scratch_bytes(&two), Ok(64));
+            two.shape.batch = 2;
+            assert_eq!(runtime.scratch_bytes(&two), Ok(128));
+        });
+    }
+
+    #[test]
+    fn a_kernel_asked_for_by_its_number_does_not_give_way() {
+        of_two_steps(Mock::default(), |mut runtime, buffers| {
+            let refused = runtime.gemm_with(KernelId(1), problem(4, 4, 4), buffers).err();
+            let too_small = DeviceError::ScratchTooSmall { need: 128, have: 0 };
+            assert_eq!(refused, Some(RuntimeError::Device(too_small)));
+            runtime.reserve(128).unwrap();
+            let call = runtime.gemm_with(KernelId(1), problem(4, 4, 4), buffers).unwrap();
+            assert_eq!(call.kernel, Some(KernelId(1)));
+        });
+    }
+
+    #[test]
+    fn the_callers_own_scratch_stands_in_for_what_is_reserved() {
+        of_two_steps(Mock::default(), |mut runtime, buffers| {
+            let [small, large] = [100, 300].map(|bytes| runtime.device().allocate(bytes).unwrap());
+            let call = runtime.gemm_scratch(problem(4, 4, 4), buffers, &large).unwrap();
+            assert_eq!(call.kernel, Some(KernelId(1)));
+            assert_eq!(runtime.device().parts_and_scratch.get(), Some((2, 300)));
+            runtime.reserve(128).unwrap();
+            let call = runtime.gemm_scratch(problem(4, 4, 4), buffers, &small).unwrap();
+            assert_eq!(call.kernel, Some(KernelId(2)));
+        });
+    }
+
+    #[test]
+    fn steps_run_in_order_and_their_gaps_are_part_of_the_time() {
+        use Enqueued::{Barrier, Launch};
+        of_two_steps(Mock { gap: 7, ..Mock::default() }, |mut runtime, buffers| {
+            let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            assert_eq!(runtime.device().enqueued.take(), [Launch(0)]);
+            assert_eq!(runtime.nanoseconds(&call), Ok(1000));
+            runtime.reserve(128).unwrap();
+            let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            let seen = runtime.device().enqueued.take();
+            assert_eq!(seen, [Barrier, Launch(0), Barrier, Launch(1), Barrier]);
+            assert_eq!(runtime.nanoseconds(&call), Ok(2007));
+            // One part wants no memory, and one step.
+            let call = runtime.gemm(problem(4, 1, 4), buffers).unwrap();
+            assert_eq!(call.kernel, Some(KernelId(1)));
+            assert_eq!(runtime.device().enqueued.take(), [Launch(2)]);
+            assert_eq!(runtime.device().parts_and_scratch.get(), Some((1, 0)));
+            let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
+            assert_eq!(runtime.nanoseconds(&nothing), Ok(0));
+        });
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use selector_core::{PackedConfig, ProblemClass};
 
 use crate::families::{self, Family};
-use crate::{CheckedProblem, Launch, Limits, Misfit, Program};
+use crate::{CheckedProblem, Launches, Limits, Misfit, Program};
 
 /// One kernel, fully specified. As text: `family:parameters`, e.g. `tile:4x8x4@16x16`.
 #[derive(Clone)]
@@ -112,13 +112,25 @@ impl Configuration {
     }
 
     /// How to launch the kernel for a problem that [has work](CheckedProblem::has_work): one or
-    /// more launches that together cover C.
+    /// more launches that together compute all of C.
     #[must_use]
-    pub fn launches(&self, problem: &CheckedProblem) -> Vec<Launch> {
+    pub fn launches(&self, problem: &CheckedProblem) -> Launches {
         self.family.launches(&self.parameters, problem)
     }
 
-    /// Work-items of a work-group.
+    /// Bytes of scratch memory that the launches need; 0 for the universal kernel.
+    #[must_use]
+    pub fn scratch(&self, problem: &CheckedProblem) -> u64 {
+        self.family.scratch(&self.parameters, problem)
+    }
+
+    /// Parts that k is split into.
+    #[must_use]
+    pub fn parts(&self, problem: &CheckedProblem) -> u32 {
+        self.family.parts(&self.parameters, problem)
+    }
+
+    /// Work-items of the largest work-group that is launched.
     #[must_use]
     pub fn work_group(&self) -> u64 {
         self.family.work_group(&self.parameters).iter().product()
@@ -189,7 +201,7 @@ mod tests {
     use selector_core::GemmShape;
 
     use super::*;
-    use crate::{Problem, space};
+    use crate::{Launch, Problem, space};
 
     fn limits(work_group: u64, work_items: [u64; 3]) -> Limits {
         Limits { work_group, work_items, local_memory: 32_768 }
@@ -297,5 +309,25 @@ mod tests {
         assert_eq!(pieces("tile:8x8x8@8x8", GemmShape::new(8, 1, 8, 100_000)), 4);
         assert_eq!(pieces("universal", GemmShape::new(1, 1, 200_704, 1)), 2);
         assert_eq!(pieces("universal", GemmShape::new(0, 1, 5, 1)), 0);
+    }
+
+    #[test]
+    fn launches_are_of_the_programs_functions_and_scratch_is_for_those_that_take_it() {
+        let shapes = [GemmShape::new(1, 1, 1, 1), GemmShape::new(40, 300, 7, 2)];
+        for configuration in space::all().into_iter().chain([Configuration::universal()]) {
+            let program = configuration.program(ProblemClass::F32_NN);
+            for problem in shapes.map(checked) {
+                let launches = configuration.launches(&problem);
+                let known = |launch: &Launch| launch.function < program.functions.len();
+                assert!(!launches.is_empty() && launches.iter().all(known), "{configuration}");
+                assert!(configuration.parts(&problem) >= 1, "{configuration}");
+                assert!(configuration.scratch(&problem) == 0 || program.scratch, "{configuration}");
+                let items: Vec<u64> =
+                    launches.iter().map(|launch| launch.local.iter().product()).collect();
+                assert_eq!(items.iter().max(), Some(&configuration.work_group()));
+            }
+        }
+        let problem = checked(GemmShape::new(4096, 4096, 4096, 9));
+        assert_eq!(Configuration::universal().scratch(&problem), 0);
     }
 }

@@ -7,7 +7,7 @@ mod universal;
 
 use selector_core::ProblemClass;
 
-use crate::{CheckedProblem, Configuration, Launch, Limits, Misfit, Program};
+use crate::{CheckedProblem, Configuration, Launches, Limits, Misfit, Program};
 
 /// One OpenCL source with parameters.
 pub trait Family: Send + Sync {
@@ -35,10 +35,22 @@ pub trait Family: Send + Sync {
     /// The program that has the kernel.
     fn program(&self, parameters: &[u16], class: ProblemClass) -> Program;
 
-    /// Launches that together cover C.
-    fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Vec<Launch>;
+    /// Launches that together compute all of C: one step, or several where a function needs what
+    /// another has written ([`Launches`]).
+    fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Launches;
 
-    /// Work-items of a work-group along columns, rows and batch.
+    /// Bytes of scratch memory that [`Self::launches`] write and read; only a program whose functions
+    /// take it may want any.
+    fn scratch(&self, _parameters: &[u16], _problem: &CheckedProblem) -> u64 {
+        0
+    }
+
+    /// Parts that k is split into, at least 1; given to functions that take scratch memory.
+    fn parts(&self, _parameters: &[u16], _problem: &CheckedProblem) -> u32 {
+        1
+    }
+
+    /// Work-items of the largest work-group that is launched, along columns, rows and batch.
     fn work_group(&self, parameters: &[u16]) -> [u64; 3];
 
     /// Columns and rows of C that a work-item computes, and steps along k that it takes at once.

@@ -21,6 +21,6 @@ pub mod space;
 
 pub use configuration::{Configuration, ConfigurationError};
 pub use families::Family;
-pub use launch::{KERNEL_FUNCTION, Launch, Program};
+pub use launch::{Launch, Launches, Program};
 pub use limits::{Limits, Misfit};
 pub use problem::{CheckedProblem, Operand, Problem, ProblemError};

@@ -66,7 +66,10 @@ mod tests {
             let programs: Vec<_> = ProblemClass::all().map(|class| kernel.program(class)).collect();
             let options: BTreeSet<_> = programs.iter().map(|program| &program.options).collect();
             assert_eq!(options.len(), ProblemClass::COUNT);
-            assert!(programs.iter().all(|program| program.source.contains("void gemm(")));
+            for program in programs {
+                let has = |name: &&str| program.source.contains(&format!("kernel void {name}("));
+                assert!(!program.functions.is_empty() && program.functions.iter().all(has));
+            }
         }
         let name = Configuration::universal().program(ProblemClass::F32_NN).name;
         assert_eq!(name, "universal/f32-nn");

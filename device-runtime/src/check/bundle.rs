@@ -73,6 +73,11 @@ fn check_kernel<D: Device, T: Element + Pod>(
 ) -> Result<Result<f64, Box<Wrong>>, RuntimeError> {
     let problems = seeded(class, PROBLEMS, LARGEST, seed);
     let pool = Pool::<T, D::Buffer>::new(runtime.device(), &problems, seed)?;
+    let mut need = 0;
+    for problem in &pool.problems {
+        need = need.max(runtime.scratch_bytes_with(id, problem)?);
+    }
+    runtime.reserve(need)?;
     for problem in &pool.problems {
         runtime.gemm_with(id, *problem, pool.buffers.each_ref())?;
     }

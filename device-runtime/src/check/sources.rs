@@ -13,7 +13,8 @@ use selector_core::{ElementType, ProblemClass, Transposes};
 
 use super::Wrong;
 use super::cases::{Pool, every_size, seeded};
-use crate::{Arguments, Device, DeviceError};
+use crate::scratch::Scratch;
+use crate::{Arguments, Device, DeviceError, steps};
 
 /// Seeded problems for each configuration.
 const PROBLEMS: usize = 40;
@@ -136,16 +137,20 @@ fn compare<D: Device, T: Element + Pod>(
     problems: &[Problem],
 ) -> Result<Result<f64, Box<Wrong>>, DeviceError> {
     let pool = Pool::<T, D::Buffer>::new(device, problems, 7)?;
+    let mut cases = Vec::new();
     for problem in &pool.problems {
-        let arguments = Arguments::new(device, *problem, pool.buffers.each_ref())
-            .map_err(|_| DeviceError::TooLarge("a case"))?;
-        if !arguments.problem().has_work() {
-            continue;
-        }
+        let case = Arguments::new(device, *problem, pool.buffers.each_ref());
+        cases.push(case.map_err(|_| DeviceError::TooLarge("a case"))?);
+    }
+    cases.retain(|case| case.problem().has_work());
+    let need = cases.iter().map(|case| configuration.scratch(case.problem())).max();
+    let mut scratch = Scratch::new();
+    scratch.reserve(device, need.unwrap_or(0))?;
+    for case in cases {
+        let arguments = case.with_scratch(device, configuration, scratch.buffer())?;
         device.set_arguments(kernel, &arguments)?;
-        for launch in configuration.launches(arguments.problem()) {
-            device.enqueue(kernel, &launch)?;
-        }
+        let launches = configuration.launches(arguments.problem());
+        steps::enqueue(device, kernel, &launches, arguments.scratch().is_some())?;
     }
     Ok(pool.compare(device)?.map_err(|(problem, mismatch)| {
         Box::new(Wrong { kernel: configuration.to_string(), problem, mismatch })
@@ -155,7 +160,8 @@ fn compare<D: Device, T: Element + Pod>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mock::Mock;
+    use crate::mock::{Enqueued, Mock};
+    use crate::parted::parted;
 
     #[test]
     fn the_units_are_the_whole_space_whatever_the_seed() {
@@ -178,5 +184,22 @@ mod tests {
         let report = check_sources(&wrong, unit).unwrap();
         assert_eq!(report.wrong.len(), 10);
         assert!(report.wrong[0].to_string().contains("tile:"), "{}", report.wrong[0]);
+    }
+
+    #[test]
+    fn a_kernel_of_two_steps_is_checked_with_one_buffer_of_scratch() {
+        let unit = SourceUnit { class: ProblemClass::F32_NN, configurations: vec![parted(3)] };
+        let device = Mock::default();
+        let report = check_sources(&device, &unit).unwrap();
+        assert!(report.wrong.is_empty() && report.configurations == 1);
+        assert_eq!(device.allocated.get(), 4);
+        let enqueued = device.enqueued.borrow();
+        let count = |wanted| enqueued.iter().filter(|one| **one == wanted).count();
+        assert!(count(Enqueued::Launch(0)) > 0 && count(Enqueued::Launch(1)) > 0);
+        let two_steps = count(Enqueued::Launch(0));
+        assert_eq!(
+            (count(Enqueued::Launch(1)), count(Enqueued::Barrier)),
+            (two_steps, 3 * two_steps)
+        );
     }
 }

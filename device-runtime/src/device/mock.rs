@@ -32,12 +32,40 @@ pub struct Mock {
     pub built: Cell<u32>,
     /// Binaries that the driver has seen.
     pub loaded: Cell<u32>,
+    /// Buffers allocated.
+    pub allocated: Cell<u32>,
+    /// Nanoseconds between the end of a launch and the beginning of the next.
+    pub gap: u64,
+    /// Parts and bytes of scratch memory that were set last, if the kernel takes them.
+    pub parts_and_scratch: Cell<Option<(u32, u64)>>,
+    /// What was enqueued, in order.
+    pub enqueued: RefCell<Vec<Enqueued>>,
+    /// The device's clock in nanoseconds.
+    pub clock: Cell<u64>,
 }
 
-/// A kernel of the pretend device.
+/// What the queue of the pretend device was given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Enqueued {
+    /// A barrier.
+    Barrier,
+    /// A launch of the function of this number.
+    Launch(usize),
+}
+
+/// The kernel functions of one program of the pretend device.
 pub struct MockKernel {
     program: String,
+    functions: usize,
+    scratch: bool,
     ready: bool,
+}
+
+/// When a launch of the pretend device began and ended.
+#[derive(Clone, Copy, Debug)]
+pub struct MockEvent {
+    start: u64,
+    end: u64,
 }
 
 /// Memory of the pretend device.
@@ -70,6 +98,11 @@ impl Default for Mock {
             kernel_work_group: 1024,
             built: Cell::new(0),
             loaded: Cell::new(0),
+            allocated: Cell::new(0),
+            gap: 0,
+            parts_and_scratch: Cell::new(None),
+            enqueued: RefCell::default(),
+            clock: Cell::new(1),
         }
     }
 }
@@ -108,6 +141,14 @@ impl Mock {
     }
 }
 
+impl MockKernel {
+    fn of(program: &Program) -> Self {
+        let functions = program.functions.len();
+        let Program { name, scratch, .. } = program;
+        Self { program: name.clone(), functions, scratch: *scratch, ready: false }
+    }
+}
+
 impl MockBuffer {
     fn elements<T: bytemuck::Pod>(&self) -> Vec<T> {
         bytemuck::pod_collect_to_vec(&self.0.borrow())
@@ -116,7 +157,7 @@ impl MockBuffer {
 
 impl Device for Mock {
     type Buffer = MockBuffer;
-    type Event = u64;
+    type Event = MockEvent;
     type Kernel = MockKernel;
 
     fn info(&self) -> &DeviceInfo {
@@ -129,13 +170,13 @@ impl Device for Mock {
             return Err(DeviceError::Build { program: program.name.clone(), log });
         }
         self.built.set(self.built.get() + 1);
-        Ok(MockKernel { program: program.name.clone(), ready: false })
+        Ok(MockKernel::of(program))
     }
 
     fn load(&self, program: &Program, binary: &[u8]) -> Result<MockKernel, DeviceError> {
         self.loaded.set(self.loaded.get() + 1);
         if binary.strip_prefix(BINARY) == Some(program.name.as_bytes()) {
-            Ok(MockKernel { program: program.name.clone(), ready: false })
+            Ok(MockKernel::of(program))
         } else {
             Err(Self::refused("clCreateProgramWithBinary", -42))
         }
@@ -153,6 +194,7 @@ impl Device for Mock {
         if bytes > self.info.largest_buffer {
             return Err(Self::refused("clCreateBuffer", -61));
         }
+        self.allocated.set(self.allocated.get() + 1);
         Ok(MockBuffer(RefCell::new(vec![0; bytes as usize])))
     }
 
@@ -185,12 +227,14 @@ impl Device for Mock {
             ElementType::F32 => self.compute::<f32>(arguments, &kernel.program),
             ElementType::F16 => self.compute::<f16>(arguments, &kernel.program),
         }
+        let scratch = arguments.scratch().map_or(0, |buffer| self.bytes(buffer));
+        self.parts_and_scratch.set(kernel.scratch.then_some((arguments.parts(), scratch)));
         kernel.ready = true;
         Ok(())
     }
 
-    fn enqueue(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<u64, DeviceError> {
-        if !kernel.ready {
+    fn enqueue(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<MockEvent, DeviceError> {
+        if !kernel.ready || launch.function >= kernel.functions {
             return Err(Self::refused("clEnqueueNDRangeKernel", -52));
         }
         let whole =
@@ -202,18 +246,28 @@ impl Device for Mock {
         {
             return Err(Self::refused("clEnqueueNDRangeKernel", -54));
         }
+        self.enqueued.borrow_mut().push(Enqueued::Launch(launch.function));
         let told = self.times.iter().find(|(start, _)| kernel.program.starts_with(start.as_str()));
-        Ok(told.map_or(1000, |(_, nanoseconds)| *nanoseconds))
+        let start = self.clock.get();
+        let end = start + told.map_or(1000, |(_, nanoseconds)| *nanoseconds);
+        self.clock.set(end + self.gap);
+        Ok(MockEvent { start, end })
+    }
+
+    fn barrier(&self) -> Result<(), DeviceError> {
+        self.enqueued.borrow_mut().push(Enqueued::Barrier);
+        Ok(())
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 
-    fn nanoseconds(&self, event: &u64) -> Result<u64, DeviceError> {
-        match *event {
-            0 => Err(DeviceError::Clock { end: 0, start: 0 }),
-            nanoseconds => Ok(nanoseconds),
+    fn nanoseconds(&self, events: &[MockEvent]) -> Result<u64, DeviceError> {
+        if let Some(MockEvent { start, end }) = events.iter().find(|one| one.start == one.end) {
+            return Err(DeviceError::Clock { end: *end, start: *start });
         }
+        let ends = events.first().zip(events.last());
+        Ok(ends.map_or(0, |(first, last)| last.end - first.start))
     }
 }

@@ -11,8 +11,10 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cl3::command_queue::enqueue_write_buffer;
-use kernels::{KERNEL_FUNCTION, Launch, Limits, Program};
-use opencl3::command_queue::{CL_QUEUE_PROFILING_ENABLE, CommandQueue};
+use kernels::{Launch, Limits, Program};
+use opencl3::command_queue::{
+    CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
+};
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
 use opencl3::error_codes::ClError;
@@ -37,17 +39,23 @@ pub struct OpenCl {
     info: DeviceInfo,
     device: ClDevice,
     queue: Owned<CommandQueue>,
+    /// Whether the queue runs one command after the other.
+    keeps_order: bool,
     context: Owned<Context>,
 }
 
-/// A kernel and the program it came from.
+/// The kernel functions of a program, and the program.
 pub struct OpenClKernel {
-    kernel: Owned<Kernel>,
+    functions: Vec<Owned<Kernel>>,
+    /// Whether they take parts and scratch memory.
+    takes_scratch: bool,
     program: Owned<ClProgram>,
     /// Address of the context, which lives as long as the kernel.
     context: usize,
     /// The buffers set last: OpenCL keeps them alive from the launch on, but not before.
     buffers: [Weak<Owned<Buffer<u8>>>; 3],
+    /// The same for the scratch memory, if there is any.
+    scratch: Option<Weak<Owned<Buffer<u8>>>>,
 }
 
 /// An enqueued launch.
@@ -161,7 +169,7 @@ impl OpenCl {
         let context = Owned::new(context);
         let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
             .map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { info, device, queue: Owned::new(queue), context })
+        Ok(Self { info, device, queue: Owned::new(queue), keeps_order: true, context })
     }
 
     /// Work on the caller's own context and queue; timings need a queue with profiling.
@@ -184,7 +192,9 @@ impl OpenCl {
         let platform = opencl3::platform::Platform::new(platform);
         let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
         let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
-        Ok(Self { info, device, queue, context })
+        let properties = queue.properties().map_err(failed("clGetCommandQueueInfo"))?;
+        let keeps_order = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
+        Ok(Self { info, device, queue, keeps_order, context })
     }
 
     /// The context, to make buffers in.
@@ -193,13 +203,23 @@ impl OpenCl {
         &self.context
     }
 
-    fn finished(&self, program: Owned<ClProgram>) -> Result<OpenClKernel, DeviceError> {
-        let kernel = Kernel::create(&program, KERNEL_FUNCTION).map_err(failed("clCreateKernel"))?;
+    fn finished(
+        &self,
+        program: &Program,
+        built: Owned<ClProgram>,
+    ) -> Result<OpenClKernel, DeviceError> {
+        let mut functions = Vec::with_capacity(program.functions.len());
+        for name in program.functions {
+            let kernel = Kernel::create(&built, name).map_err(failed("clCreateKernel"))?;
+            functions.push(Owned::new(kernel));
+        }
         Ok(OpenClKernel {
-            kernel: Owned::new(kernel),
-            program,
+            functions,
+            takes_scratch: program.scratch,
+            program: built,
             context: self.context.get() as usize,
             buffers: [const { Weak::new() }; 3],
+            scratch: None,
         })
     }
 
@@ -277,7 +297,7 @@ impl Device for OpenCl {
             let log = format!("{error}: {}", log.trim());
             return Err(DeviceError::Build { program: program.name.clone(), log });
         }
-        self.finished(built)
+        self.finished(program, built)
     }
 
     fn load(&self, program: &Program, binary: &[u8]) -> Result<OpenClKernel, DeviceError> {
@@ -286,7 +306,7 @@ impl Device for OpenCl {
         let loaded = unsafe { ClProgram::create_from_binary(&self.context, devices, &[binary]) };
         let mut loaded = Owned::new(loaded.map_err(failed("clCreateProgramWithBinary"))?);
         loaded.build(devices, &program.options).map_err(failed("clBuildProgram"))?;
-        self.finished(loaded)
+        self.finished(program, loaded)
     }
 
     fn binary(&self, kernel: &OpenClKernel) -> Result<Vec<u8>, DeviceError> {
@@ -302,8 +322,12 @@ impl Device for OpenCl {
     }
 
     fn work_group_limit(&self, kernel: &OpenClKernel) -> Result<u64, DeviceError> {
-        let limit = kernel.kernel.get_work_group_size(self.device.id());
-        limit.map(|size| size as u64).map_err(failed("clGetKernelWorkGroupInfo"))
+        let mut least = self.info.limits.work_group;
+        for function in &kernel.functions {
+            let limit = function.get_work_group_size(self.device.id());
+            least = least.min(limit.map_err(failed("clGetKernelWorkGroupInfo"))? as u64);
+        }
+        Ok(least)
     }
 
     fn allocate(&self, bytes: u64) -> Result<OpenClBuffer, DeviceError> {
@@ -373,34 +397,15 @@ impl Device for OpenCl {
     ) -> Result<(), DeviceError> {
         self.check_mine("kernel", kernel.context)?;
         let matrices = arguments.matrices();
-        for (buffer, _) in matrices {
+        for buffer in matrices.map(|(buffer, _)| buffer).into_iter().chain(arguments.scratch()) {
             self.check_mine("buffer", buffer.context)?;
         }
         kernel.buffers = matrices.map(|(buffer, _)| Arc::downgrade(&buffer.buffer));
-        let kernel = &kernel.kernel;
-        let call = *arguments.problem().problem();
-        let k = arguments.problem().effective_k();
-        let set = || {
-            // SAFETY: types and order are those of the kernel function, which every family's
-            // source declares alike; that the buffers still live is asked at the launch.
-            unsafe {
-                kernel.set_arg::<cl_uint>(0, &call.shape.m)?;
-                kernel.set_arg::<cl_uint>(1, &call.shape.n)?;
-                kernel.set_arg::<cl_uint>(2, &k)?;
-                kernel.set_arg::<f32>(3, &call.alpha)?;
-                kernel.set_arg::<f32>(4, &call.beta)?;
-                for ((buffer, operand), first) in matrices.into_iter().zip([5, 9, 13]) {
-                    // `check` proved that a leading dimension that is read fits 32 bits.
-                    let leading = operand.leading as cl_uint;
-                    kernel.set_arg::<cl_mem>(first, &buffer.buffer.get())?;
-                    kernel.set_arg::<cl_ulong>(first + 1, &operand.offset)?;
-                    kernel.set_arg::<cl_uint>(first + 2, &leading)?;
-                    kernel.set_arg::<cl_ulong>(first + 3, &operand.stride)?;
-                }
-            }
-            Ok(())
-        };
-        set().map_err(failed("clSetKernelArg"))
+        kernel.scratch = arguments.scratch().map(|buffer| Arc::downgrade(&buffer.buffer));
+        for function in &kernel.functions {
+            set(function, arguments, kernel.takes_scratch).map_err(failed("clSetKernelArg"))?;
+        }
+        Ok(())
     }
 
     fn enqueue(
@@ -412,13 +417,20 @@ impl Device for OpenCl {
         let [Some(_a), Some(_b), Some(_c)] = kernel.buffers.each_ref().map(Weak::upgrade) else {
             return Err(DeviceError::Foreign("buffer"));
         };
+        let scratch = kernel.scratch.as_ref().map(Weak::upgrade);
+        if matches!(scratch, Some(None)) {
+            return Err(DeviceError::Foreign("buffer"));
+        }
+        let function = kernel.functions.get(launch.function);
+        let function = function.ok_or(DeviceError::NoFunction(launch.function))?;
         let offset = sizes(launch.offset)?;
         let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
         // SAFETY: the arrays have the three dimensions announced; the buffers live; the kernel
-        // checks that it is inside C, and `check` proved that C's extent is inside its buffer.
+        // checks that it is inside C, and `check` proved that C's extent is inside its buffer; the
+        // scratch memory is as large as the configuration says.
         let event = unsafe {
             self.queue.enqueue_nd_range_kernel(
-                kernel.kernel.get(),
+                function.get(),
                 3,
                 offset.as_ptr(),
                 global.as_ptr(),
@@ -430,16 +442,64 @@ impl Device for OpenCl {
         Ok(OpenClEvent(Owned::new(event)))
     }
 
+    fn barrier(&self) -> Result<(), DeviceError> {
+        if self.keeps_order {
+            return Ok(());
+        }
+        // SAFETY: the list of events to wait for is empty, which means all that was enqueued.
+        let event = unsafe { self.queue.enqueue_barrier_with_wait_list(&[]) };
+        event.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueBarrierWithWaitList"))
+    }
+
     fn finish(&self) -> Result<(), DeviceError> {
         self.queue.finish().map_err(failed("clFinish"))
     }
 
-    fn nanoseconds(&self, OpenClEvent(event): &OpenClEvent) -> Result<u64, DeviceError> {
-        event.wait().map_err(failed("clWaitForEvents"))?;
-        let start = event.profiling_command_start().map_err(failed("clGetEventProfilingInfo"))?;
-        let end = event.profiling_command_end().map_err(failed("clGetEventProfilingInfo"))?;
-        elapsed(start, end, self.info.clock_resolution_ns)
+    fn nanoseconds(&self, events: &[OpenClEvent]) -> Result<u64, DeviceError> {
+        let (mut first, mut last) = (u64::MAX, 0);
+        let profiling = failed("clGetEventProfilingInfo");
+        for OpenClEvent(event) in events {
+            event.wait().map_err(failed("clWaitForEvents"))?;
+            let start = event.profiling_command_start().map_err(&profiling)?;
+            let end = event.profiling_command_end().map_err(&profiling)?;
+            elapsed(start, end, self.info.clock_resolution_ns)?;
+            (first, last) = (first.min(start), last.max(end));
+        }
+        if events.is_empty() { Ok(0) } else { elapsed(first, last, self.info.clock_resolution_ns) }
     }
+}
+
+/// Set all arguments of one kernel function.
+fn set(
+    function: &Kernel,
+    arguments: &Arguments<'_, OpenClBuffer>,
+    takes_scratch: bool,
+) -> Result<(), ClError> {
+    let call = *arguments.problem().problem();
+    let k = arguments.problem().effective_k();
+    // SAFETY: types and order are those of the kernel functions, which every family's source
+    // declares alike; that the buffers still live is asked at the launch.
+    unsafe {
+        function.set_arg::<cl_uint>(0, &call.shape.m)?;
+        function.set_arg::<cl_uint>(1, &call.shape.n)?;
+        function.set_arg::<cl_uint>(2, &k)?;
+        function.set_arg::<f32>(3, &call.alpha)?;
+        function.set_arg::<f32>(4, &call.beta)?;
+        for ((buffer, operand), first) in arguments.matrices().into_iter().zip([5, 9, 13]) {
+            // `check` proved that a leading dimension that is read fits 32 bits.
+            let leading = operand.leading as cl_uint;
+            function.set_arg::<cl_mem>(first, &buffer.buffer.get())?;
+            function.set_arg::<cl_ulong>(first + 1, &operand.offset)?;
+            function.set_arg::<cl_uint>(first + 2, &leading)?;
+            function.set_arg::<cl_ulong>(first + 3, &operand.stride)?;
+        }
+        if takes_scratch {
+            let scratch = arguments.scratch().map_or(ptr::null_mut(), |one| one.buffer.get());
+            function.set_arg::<cl_uint>(17, &arguments.parts())?;
+            function.set_arg::<cl_mem>(18, &scratch)?;
+        }
+    }
+    Ok(())
 }
 
 /// Time between two readings of a clock with steps of `step` nanoseconds: what is shorter than a

@@ -6,6 +6,8 @@
     reason = "a test may print, and ends by a panic"
 )]
 
+pub(crate) mod parted;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

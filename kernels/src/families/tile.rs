@@ -4,7 +4,7 @@
 use selector_core::ProblemClass;
 
 use super::{Family, class_options};
-use crate::{CheckedProblem, Launch, Program};
+use crate::{CheckedProblem, Launch, Launches, Program};
 
 const TILES: [u16; 4] = [1, 2, 4, 8];
 
@@ -76,10 +76,12 @@ impl Family for Tile {
                 class_options(class)
             ),
             class,
+            functions: &["gemm"],
+            scratch: false,
         }
     }
 
-    fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Vec<Launch> {
+    fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Launches {
         let [r, _, c, ..] = parts(parameters);
         let shape = problem.problem().shape;
         let tiles = |size: u32, tile: u16| u64::from(size).div_ceil(u64::from(tile));

@@ -3,7 +3,7 @@
 use selector_core::ProblemClass;
 
 use super::{Family, class_options};
-use crate::{CheckedProblem, Launch, Limits, Misfit, Program};
+use crate::{CheckedProblem, Launch, Launches, Limits, Misfit, Program};
 
 /// Rows and columns of C that a work-item computes.
 const BLOCK: u64 = 4;
@@ -46,10 +46,12 @@ impl Family for Universal {
             source: self.source(),
             options: format!("-DBLOCK={BLOCK} {}", class_options(class)),
             class,
+            functions: &["gemm"],
+            scratch: false,
         }
     }
 
-    fn launches(&self, _parameters: &[u16], problem: &CheckedProblem) -> Vec<Launch> {
+    fn launches(&self, _parameters: &[u16], problem: &CheckedProblem) -> Launches {
         let shape = problem.problem().shape;
         let blocks = |size: u32| u64::from(size).div_ceil(BLOCK);
         Launch::cover(

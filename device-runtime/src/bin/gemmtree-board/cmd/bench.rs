@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         let problem = Problem::packed(ProblemClass::F32_NN, *shape);
         let (a, b, c) = inputs(&problem, runtime.device().info())?;
         let memory = buffers(runtime.device(), [&a, &b, &c])?;
+        runtime.reserve(runtime.scratch_bytes(&problem)?)?;
         let overhead = Overhead::measure(&mut runtime, problem, memory.each_ref(), args.calls)?;
         let leaf = runtime.leaf(&problem);
         let usable = runtime.usable(problem.class).unwrap_or(selector_core::KernelMask::NONE);

@@ -43,6 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let problem = Problem::packed(args.class, args.shape);
     let (a, b, before) = inputs(&problem, runtime.device().info())?;
     let [buffer_a, buffer_b, buffer_c] = buffers(runtime.device(), [&a, &b, &before])?;
+    runtime.reserve(runtime.scratch_bytes(&problem)?)?;
     // The first call pays for what the driver does late.
     runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
     let call = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
@@ -76,7 +77,7 @@ pub(super) fn inputs(problem: &Problem, device: &DeviceInfo) -> anyhow::Result<M
         let elements = stride.saturating_mul(batch);
         let (need, have) = (elements.saturating_mul(4), device.largest_buffer);
         if need > have {
-            return Err(DeviceError::LargestBuffer { need, have });
+            return Err(DeviceError::LargestBuffer { what: "a matrix", need, have });
         }
         usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))
     };
