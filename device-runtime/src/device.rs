@@ -3,6 +3,8 @@
 pub mod mock;
 pub mod opencl;
 
+use std::ptr;
+
 use kernels::bundle::DriverKey;
 use kernels::{
     CheckedProblem, Configuration, Launch, Limits, Operand, Problem, ProblemError, Program,
@@ -136,10 +138,11 @@ impl<'a, B> Arguments<'a, B> {
     }
 
     /// The same for the kernel of `configuration`: into how many parts it splits k and, if it wants
-    /// any, its scratch memory, which must be none of the buffers of A, B and C.
+    /// any, its scratch memory, which must share none with A, B and C.
     ///
     /// # Errors
-    /// [`DeviceError::ScratchTooSmall`] if it wants more than `scratch` holds.
+    /// [`DeviceError::ScratchTooSmall`] if it wants more than `scratch` holds,
+    /// [`DeviceError::ScratchIsMatrix`] if that is the buffer of a matrix.
     pub fn with_scratch<D: Device<Buffer = B>>(
         self,
         device: &D,
@@ -151,8 +154,13 @@ impl<'a, B> Arguments<'a, B> {
         if need > have {
             return Err(DeviceError::ScratchTooSmall { need, have });
         }
+        let scratch = scratch.filter(|_| need > 0);
+        let is_scratch = |matrix: &&B| scratch.is_some_and(|one| ptr::eq(one, *matrix));
+        if self.buffers.iter().any(is_scratch) {
+            return Err(DeviceError::ScratchIsMatrix);
+        }
         let parts = configuration.parts(&self.problem);
-        Ok(Self { parts, scratch: scratch.filter(|_| need > 0), ..self })
+        Ok(Self { parts, scratch, ..self })
     }
 
     /// The problem.
@@ -293,6 +301,9 @@ pub enum DeviceError {
     /// The library is there, but no driver.
     #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,
+    /// Scratch memory would overwrite a matrix.
+    #[error("the buffer given as scratch memory is that of a matrix; give another one")]
+    ScratchIsMatrix,
     /// A kernel wants more scratch memory than it is given.
     #[error(
         "the kernel needs {need} bytes of scratch memory, but is given {have}; reserve them first"

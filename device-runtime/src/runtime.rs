@@ -183,11 +183,12 @@ impl<'a, D: Device> Runtime<'a, D> {
         self.call(problem, buffers, None)
     }
 
-    /// Multiply with the caller's own scratch memory, in place of what was reserved. It must be none
-    /// of the matrices' buffers, and is the call's until the call is done.
+    /// Multiply with the caller's own scratch memory, in place of what was reserved. It must share
+    /// none with the matrices, and is the call's until the call is done. Where it is too small for a
+    /// kernel, the next is taken.
     ///
     /// # Errors
-    /// As [`Self::gemm`]; memory that is too small is none, but means another kernel.
+    /// As [`Self::gemm`]; [`DeviceError::ScratchIsMatrix`] if it is the buffer of a matrix.
     pub fn gemm_scratch(
         &mut self,
         problem: Problem,
@@ -543,6 +544,11 @@ mod tests {
             assert_eq!(runtime.scratch_bytes(&two), Ok(64));
             two.shape.batch = 2;
             assert_eq!(runtime.scratch_bytes(&two), Ok(128));
+            let huge = self::problem(65_535, 4, 65_535);
+            let huge = Problem { shape: GemmShape { batch: 1 << 31, ..huge.shape }, ..huge };
+            assert_eq!(runtime.scratch_bytes(&huge), Ok(u64::MAX));
+            assert!(runtime.reserve(u64::MAX).is_err());
+            assert_eq!(runtime.gemm(problem, buffers).unwrap().kernel, Some(KernelId(1)));
         });
     }
 
@@ -568,6 +574,10 @@ mod tests {
             runtime.reserve(128).unwrap();
             let call = runtime.gemm_scratch(problem(4, 4, 4), buffers, &small).unwrap();
             assert_eq!(call.kernel, Some(KernelId(2)));
+            let matrix = runtime.device().allocate(200).unwrap();
+            let [a, b, _] = buffers;
+            let shared = runtime.gemm_scratch(problem(4, 4, 4), [a, b, &matrix], &matrix).err();
+            assert_eq!(shared, Some(RuntimeError::Device(DeviceError::ScratchIsMatrix)));
         });
     }
 
@@ -590,6 +600,19 @@ mod tests {
             assert_eq!(runtime.device().parts_and_scratch.get(), Some((1, 0)));
             let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
             assert_eq!(runtime.nanoseconds(&nothing), Ok(0));
+        });
+    }
+
+    #[test]
+    fn the_check_of_a_bundle_reserves_what_each_kernel_wants() {
+        of_two_steps(Mock::default(), |mut runtime, _| {
+            let mut problems = Vec::new();
+            crate::check::check_bundle(&mut runtime, 1, |report| {
+                assert!(report.outcome.is_ok(), "{report:?}");
+                problems.push(report.problems > 0);
+            })
+            .unwrap();
+            assert_eq!(problems, [true; 3]);
         });
     }
 }

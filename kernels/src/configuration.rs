@@ -327,7 +327,13 @@ mod tests {
                 assert_eq!(items.iter().max(), Some(&configuration.work_group()));
             }
         }
-        let problem = checked(GemmShape::new(4096, 4096, 4096, 9));
-        assert_eq!(Configuration::universal().scratch(&problem), 0);
+        // A problem that no device holds is asked about too.
+        let huge = checked(GemmShape::new(65_535, 65_535, 65_535, 1 << 30));
+        for configuration in space::all() {
+            let bytes = configuration.scratch(&huge);
+            let small = configuration.scratch(&checked(shapes[1]));
+            assert!(bytes >= small && configuration.parts(&huge) >= 1, "{configuration}");
+        }
+        assert_eq!(Configuration::universal().scratch(&huge), 0);
     }
 }

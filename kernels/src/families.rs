@@ -40,7 +40,7 @@ pub trait Family: Send + Sync {
     fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Launches;
 
     /// Bytes of scratch memory that [`Self::launches`] write and read; only a program whose functions
-    /// take it may want any.
+    /// take it may want any. Saturates: it is asked about problems that no device holds, too.
     fn scratch(&self, _parameters: &[u16], _problem: &CheckedProblem) -> u64 {
         0
     }

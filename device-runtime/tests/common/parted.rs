@@ -86,10 +86,11 @@ impl Family for Parted {
 
     fn scratch(&self, parameters: &[u16], problem: &CheckedProblem) -> u64 {
         let shape = problem.problem().shape;
-        let products = [shape.m, shape.n, shape.batch].map(u64::from).iter().product::<u64>();
-        match u64::from(self.parts(parameters, problem)) {
+        match self.parts(parameters, problem) {
             1 => 0,
-            parts => 4 * parts * products,
+            parts => [shape.m, shape.n, shape.batch, parts]
+                .into_iter()
+                .fold(4, |bytes: u64, factor| bytes.saturating_mul(factor.into())),
         }
     }
 
