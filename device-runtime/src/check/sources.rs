@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytemuck::Pod;
 use half::f16;
 use kernels::reference::{Element, Sequence};
-use kernels::{Configuration, Problem, space};
+use kernels::{Configuration, Family, Problem, space};
 use selector_core::{ElementType, ProblemClass, Transposes};
 
 use super::Wrong;
@@ -52,10 +52,32 @@ impl SourceUnit {
     /// in every class; shuffled by `seed` if there is one.
     #[must_use]
     pub fn all(seed: Option<u64>) -> Vec<Self> {
-        let mut by_program: BTreeMap<String, Self> = BTreeMap::new();
         let f32_classes = Transposes::ALL.map(|one| ProblemClass::new(ElementType::F32, one));
-        for configuration in space::all() {
-            for class in f32_classes {
+        let units = Self::by_program(space::all(), &f32_classes, seed);
+        universal_units().chain(units).collect()
+    }
+
+    /// Every program of one family in every class; shuffled by `seed` if there is one.
+    #[must_use]
+    pub fn of_family(family: &'static dyn Family, seed: Option<u64>) -> Vec<Self> {
+        let classes: Vec<_> = ProblemClass::all().collect();
+        let all = space::all().into_iter();
+        let configurations: Vec<_> =
+            all.filter(|configuration| configuration.family().name() == family.name()).collect();
+        if configurations.is_empty() {
+            return universal_units().collect();
+        }
+        Self::by_program(configurations, &classes, seed)
+    }
+
+    fn by_program(
+        configurations: Vec<Configuration>,
+        classes: &[ProblemClass],
+        seed: Option<u64>,
+    ) -> Vec<Self> {
+        let mut by_program: BTreeMap<String, Self> = BTreeMap::new();
+        for configuration in configurations {
+            for &class in classes {
                 let unit = by_program
                     .entry(configuration.program(class).name)
                     .or_insert_with(|| Self { class, configurations: Vec::new() });
@@ -69,10 +91,13 @@ impl SourceUnit {
                 units.swap(last, sequence.below(last as u64 + 1) as usize);
             }
         }
-        let universal = ProblemClass::all()
-            .map(|class| Self { class, configurations: vec![Configuration::universal()] });
-        universal.chain(units).collect()
+        units
     }
+}
+
+fn universal_units() -> impl Iterator<Item = SourceUnit> {
+    ProblemClass::all()
+        .map(|class| SourceUnit { class, configurations: vec![Configuration::universal()] })
 }
 
 /// Check one unit.
@@ -159,6 +184,8 @@ fn compare<D: Device, T: Element + Pod>(
 
 #[cfg(test)]
 mod tests {
+    use kernels::families;
+
     use super::*;
     use crate::mock::{Enqueued, Mock};
     use crate::parted::parted;
@@ -171,6 +198,15 @@ mod tests {
             let count: usize = units.iter().map(|unit| unit.configurations.len()).sum();
             assert_eq!(count, 8 + 640 * 4);
         }
+    }
+
+    #[test]
+    fn the_units_of_a_family_are_its_programs_in_every_class() {
+        let of = |name: &str| SourceUnit::of_family(families::by_name(name).unwrap(), Some(1));
+        let tile = of("tile");
+        assert_eq!(tile.len(), 64 * 8);
+        assert!(tile.iter().all(|unit| unit.configurations[0].family().name() == "tile"));
+        assert_eq!(of("universal").len(), 8);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::bail;
 use device_runtime::DeviceError;
 use device_runtime::check::{KernelReport, SourceUnit, check_bundle, check_sources};
+use kernels::families;
 use serde::Serialize;
 
 use super::{DeviceArgs, file};
@@ -15,7 +16,8 @@ use crate::output::Output;
 /// Compare kernels with the reference: a bundle's from their binaries, or all from source
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
-    gemmtree-board check --sources --seconds 120 --seed 1")]
+    gemmtree-board check --sources --seconds 120 --seed 1\n  \
+    gemmtree-board check --sources --family tile")]
 pub(crate) struct Args {
     /// Check this bundle, loaded from its binaries only
     #[arg(long, value_name = "FILE", required_unless_present = "sources")]
@@ -29,6 +31,9 @@ pub(crate) struct Args {
     /// With --sources: everything, in order
     #[arg(long, requires = "sources")]
     all: bool,
+    /// With --sources: only this kernel family, in every class
+    #[arg(long, value_name = "NAME", requires = "sources")]
+    family: Option<String>,
     /// Decides the order of programs, and the problems of a bundle's kernels
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -123,7 +128,7 @@ impl fmt::Display for Done {
 
 fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let device = args.device.open()?;
-    let units = SourceUnit::all((!args.all).then_some(args.seed));
+    let units = units(args)?;
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut done =
         SourcesDone { event: "done", of_programs: units.len(), ..SourcesDone::default() };
@@ -157,6 +162,16 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         bail!("{} configurations are wrong, {} programs not built", done.wrong, done.not_built);
     }
     Ok(())
+}
+
+fn units(args: &Args) -> anyhow::Result<Vec<SourceUnit>> {
+    let seed = (!args.all).then_some(args.seed);
+    let Some(name) = &args.family else { return Ok(SourceUnit::all(seed)) };
+    let Some(family) = families::by_name(name) else {
+        let known: Vec<_> = families::ALL.iter().map(|family| family.name()).collect();
+        bail!("no kernel family is called `{name}`; families: {}", known.join(", "));
+    };
+    Ok(SourceUnit::of_family(family, seed))
 }
 
 #[derive(Default, Serialize)]
