@@ -165,8 +165,9 @@ fn tree_for(fitted: &Fitted, class: selector_core::ProblemClass) -> Option<&Grow
     fitted.trees.iter().find(|one| one.class == source).map(|one| &one.tree)
 }
 
-/// Geometric mean of shares above zero.
-pub(crate) fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
+/// Geometric mean of shares above zero; 1 without any.
+#[must_use]
+pub fn geometric_mean(shares: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = shares.clone().count().max(1) as f64;
     (shares.map(f64::ln).sum::<f64>() / count).exp()
 }

@@ -2,31 +2,32 @@
 
 mod budget;
 mod clock;
+mod compare;
+mod material;
 mod report;
+mod steps;
+mod target;
 mod without;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::anyhow;
 use clap::builder::PossibleValuesParser;
-use selector_core::{MAX_KERNELS, Model, ModelError, Score};
-use trainer::damage::{self, Damage, Rest};
+use selector_core::{MAX_KERNELS, Score};
 use trainer::dataset::Dataset;
-use trainer::export::{self, ExportError, HeldOut};
-use trainer::learn::{Collapsed, Learner, QUESTION_NS};
+use trainer::export::{self, ExportError};
+use trainer::learn::{Collapsed, QUESTION_NS};
 use trainer::normalise::Normalisation;
-use trainer::performance::Performance;
 use trainer::prune::Budgeted;
 use trainer::redundancy::Redundancy;
-use trainer::score::{self, SplitScore};
-use trainer::split::Split;
-use trainer::train::{self, Fitted, Method};
-use trainer::{file, learn, prune};
+use trainer::score;
+use trainer::train::Method;
+use trainer::{learn, prune};
 
-use self::budget::Binaries;
 use self::clock::Clock;
+use self::material::Material;
 use self::report::Extra;
-use self::without::Without;
+use self::target::Target;
 use super::inputs::keep_inputs;
 use super::splits::SplitArgs;
 use crate::failure::{Unexpected, hinted};
@@ -113,57 +114,39 @@ impl Preset {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let mut clock = Clock::start();
     let method = args.method()?;
-    let old = args.output.as_deref();
-    old.map(|path| keep_inputs(path, &[&args.dataset])).transpose()?;
-    let old = old.map(|path| check_target(path, &method, args.force)).transpose()?;
+    let target = args.target(&method)?;
     let whole = open(&args.dataset, out)?;
     clock.lap("reading");
-    let device = device(&whole, args.device.as_deref(), out)?;
-    let without = args.without(&whole)?;
-    let rest = (!without.is_empty()).then(|| without::rest(&whole, &without)).transpose()?;
-    let dataset = rest.as_ref().unwrap_or(&whole);
-    without::warn_of_lost(&whole, dataset, out);
+    let device = material::device(&whole, args.device.as_deref(), out)?;
+    let material = Material::of(whole, args, &method, out)?;
+    let dataset = material.dataset();
     let grower = method.learner;
     let collapsed = Collapsed { learner: grower, question_ns: args.select_cost };
     let method = Method { learner: &collapsed, ..method };
-    let budget = |dataset| args.budget.map(|bytes| budget::of(dataset, bytes, &method, out));
-    let (budget, of_whole) =
-        (budget(dataset).transpose()?, rest.as_ref().and_then(|_| budget(&whole)).transpose()?);
-    let [within, of_whole] = [&budget, &of_whole].map(|one| one.as_ref().map(Budgeted::new));
-    let (method, of_whole) = (limited(method, within.as_ref()), limited(method, of_whole.as_ref()));
+    let within = material.budget.as_ref().map(Budgeted::new);
+    let method = material::limited(method, within.as_ref());
     let splits = args.splits.draw(dataset, args.seed, out)?;
     if args.compare {
-        return compare(dataset, &splits, &method, args.select_cost, out);
+        return compare::compare(dataset, &splits, &method, args.select_cost, out);
     }
     let tuned = args.tuned(dataset)?;
-    let (fitted, questions) = fit(dataset, &method, grower, args.select_cost, &mut clock)?;
+    let (fitted, questions) = steps::fit(dataset, &method, grower, args.select_cost, &mut clock)?;
     for warning in &fitted.warnings {
         out.warn(warning);
     }
-    if args.output.is_some() {
+    if target.is_some() {
         // Before the time is spent on scores.
         export::check(dataset, &fitted).map_err(export_failed)?;
     }
-    if let Some(budget) = &budget {
-        budget::tell_curve(dataset, budget, &method, out);
-        clock.lap("trying other budgets");
-    }
-    let scores = scores(dataset, &splits, &method, tuned, out)?;
+    material.tell_curve(&method, &mut clock, out);
+    let scores = steps::scores(dataset, &splits, &method, tuned, out)?;
     clock.lap("scoring splits");
-    let damage = match &rest {
-        Some(rest) => {
-            let rest = Rest { dataset: rest, method: &method };
-            let damage = damage(&whole, &splits, &of_whole, &without, &rest, out)?;
-            clock.lap("measuring the damage");
-            Some(Without::of(&args.without, damage))
-        }
-        None => None,
-    };
-    let held_out = cross_validate(&fitted, &method, out)?;
+    let without = material.damage(&args.without, &splits, &method, &mut clock, out)?;
+    let held_out = steps::cross_validate(&fitted, &method, out)?;
     clock.lap("checking leaves on held-out shapes");
     let mean = score::mean(&scores, |score| score.share).map(Score::from_share);
     let blob = match export::encode_with(dataset, &fitted, &method, &held_out, mean, &device) {
-        Err(error @ ExportError::ForeignConfiguration { .. }) if args.output.is_none() => {
+        Err(error @ ExportError::ForeignConfiguration { .. }) if target.is_none() => {
             out.note(format_args!("note: {error}"));
             None
         }
@@ -171,32 +154,23 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     };
     clock.tell(out);
     let extra = Extra {
-        binaries: budget.as_ref().map(|budget| Binaries::of(budget, &fitted.kernels)),
+        binaries: material.binaries(&fitted.kernels),
         collapsed: questions,
         splits: args.splits.protocol.to_string(),
         redundancy: Redundancy::of(dataset, &fitted),
-        without: damage,
+        without,
     };
     let report =
         report::Report::of(dataset, &device, &method, &fitted, &scores, blob.as_deref(), extra);
     // Written first: that nobody reads the report must not cost the model.
-    let written = match (&args.output, &blob, old) {
-        (Some(path), Some(blob), Some(old)) => worth_writing(&scores, &method, args.force, out)
-            .and_then(|()| write(path, blob, &old, args.force, out)),
+    let written = match (&target, &blob) {
+        (Some(target), Some(blob)) => target.write(blob, &scores, &method, out),
         _ => {
             out.note("nothing written; `-o model.gtm` writes the model");
             Ok(())
         }
     };
     out.result(&report).and(written)
-}
-
-/// The method with a pruner that keeps to a budget, if there is one.
-fn limited<'a>(method: Method<'a>, within: Option<&'a Budgeted<'a>>) -> Method<'a> {
-    match within {
-        Some(pruner) => Method { pruner, ..method },
-        None => method,
-    }
 }
 
 impl Args {
@@ -217,14 +191,16 @@ impl Args {
         })
     }
 
+    /// Where to write the model, if anywhere.
+    fn target(&self, method: &Method<'_>) -> anyhow::Result<Option<Target<'_>>> {
+        let Some(path) = &self.output else { return Ok(None) };
+        keep_inputs(path, &[&self.dataset])?;
+        Target::check(path, method, self.force).map(Some)
+    }
+
     /// The column of the tuned configuration that was named.
     fn tuned(&self, dataset: &Dataset) -> anyhow::Result<Option<usize>> {
         self.tuned.as_ref().map(|name| without::column(dataset, name)).transpose()
-    }
-
-    /// The columns to do without.
-    fn without(&self, dataset: &Dataset) -> anyhow::Result<Vec<usize>> {
-        self.without.iter().map(|name| without::column(dataset, name)).collect()
     }
 }
 
@@ -248,96 +224,6 @@ pub(super) fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
     Ok(dataset)
 }
 
-/// The device's name, from the data set or the user.
-fn device(dataset: &Dataset, named: Option<&str>, out: &Output) -> anyhow::Result<String> {
-    match (dataset.header.device.as_str(), named.map(str::trim)) {
-        ("", Some("")) => bail!("`--device` is empty"),
-        ("", Some(named)) => Ok(named.to_owned()),
-        ("", None) => {
-            out.note("the data set does not name its device; `--device NAME` does");
-            Ok("unknown".to_owned())
-        }
-        (said, Some(named)) if said != named => {
-            bail!("the data set was measured on `{said}`, not on `{named}`")
-        }
-        (said, _) => Ok(said.to_owned()),
-    }
-}
-
-/// Train on all rows; also says how many questions of `grower`'s trees were collapsed.
-fn fit(
-    dataset: &Dataset,
-    method: &Method<'_>,
-    grower: &dyn Learner,
-    question_ns: f64,
-    clock: &mut Clock,
-) -> anyhow::Result<(Fitted, usize)> {
-    let all: Vec<usize> = (0..dataset.tasks().len()).collect();
-    let performance = Performance::of(dataset, &all);
-    let pruned = train::choose(&performance, method);
-    clock.lap("choosing kernels");
-    let method = Method { learner: grower, ..*method };
-    let grown = train::grow(dataset, &all, &performance, &pruned, &method);
-    let fitted =
-        train::collapse(dataset, grown.context("could not train on all rows")?, question_ns);
-    clock.lap("growing trees");
-    Ok(fitted)
-}
-
-fn cross_validate(
-    fitted: &Fitted,
-    method: &Method<'_>,
-    out: &mut Output,
-) -> anyhow::Result<HeldOut> {
-    let progress = out.progress(export::folds(fitted) as u64, "checking leaves");
-    let held_out = export::cross_validate(fitted, method, &|| progress.step());
-    held_out.context("could not check the leaves on held-out shapes")
-}
-
-fn damage(
-    dataset: &Dataset,
-    splits: &[Split],
-    method: &Method<'_>,
-    without: &[usize],
-    rest: &Rest<'_>,
-    out: &mut Output,
-) -> anyhow::Result<Vec<Damage>> {
-    let progress = out.progress(splits.len() as u64, "measuring the damage");
-    let damage = damage::measure(dataset, splits, method, without, rest, &|| progress.step());
-    damage.context("could not train on a split")
-}
-
-fn scores(
-    dataset: &Dataset,
-    splits: &[Split],
-    method: &Method<'_>,
-    tuned: Option<usize>,
-    out: &mut Output,
-) -> anyhow::Result<Vec<SplitScore>> {
-    let progress = out.progress(splits.len() as u64, "scoring");
-    let scores = score::score(dataset, splits, method, tuned, &|| progress.step());
-    scores.context("could not train on a split")
-}
-
-fn compare(
-    dataset: &Dataset,
-    splits: &[Split],
-    method: &Method<'_>,
-    question_ns: f64,
-    out: &mut Output,
-) -> anyhow::Result<()> {
-    let mut rows = Vec::new();
-    for pruner in prune::ALL {
-        for learner in learn::ALL {
-            let learner = Collapsed { learner: *learner, question_ns };
-            let method = Method { pruner: *pruner, learner: &learner, ..*method };
-            let scores = scores(dataset, splits, &method, None, out)?;
-            rows.push(report::Compared::of(&method, &scores));
-        }
-    }
-    out.result(&report::Comparison { methods: rows })
-}
-
 fn export_failed(error: ExportError) -> anyhow::Error {
     match error {
         ExportError::ForeignConfiguration { .. } => {
@@ -354,154 +240,4 @@ const KERNELS: u8 = 8;
 fn nanoseconds(text: &str) -> Result<f64, String> {
     let time = text.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0);
     time.ok_or_else(|| "not a number of nanoseconds, at least 0".to_owned())
-}
-
-/// The learner that ships one kernel for all shapes.
-const SINGLE_BEST: &str = "single-best";
-
-/// What stands where the model is to be written.
-enum Old {
-    Model {
-        score: Option<Score>,
-        device: String,
-        method: String,
-    },
-    Nothing,
-    /// Something else, which is to be replaced.
-    Other,
-}
-
-/// Refuse what cannot be written before the time is spent.
-fn check_target(path: &Path, method: &Method<'_>, force: bool) -> anyhow::Result<Old> {
-    if !method.learner.repeatable() {
-        let (name, about) = (method.learner.name(), method.learner.about());
-        let refused = anyhow!("learner `{name}` is compared, never shipped: {about}");
-        return Err(hinted(refused, "leave out `-o`, or choose another learner"));
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        bail!("could not write `{}`: no folder `{}`", path.display(), folder.display());
-    }
-    let shown = path.display();
-    let there = file::existing(path).with_context(|| format!("could not write `{shown}`"))?;
-    let Some(blob) = there else { return Ok(Old::Nothing) };
-    let what = match Model::parse(&blob) {
-        Ok(model) => {
-            let [device, method] = [model.device(), model.method()].map(str::to_owned);
-            return Ok(Old::Model { score: model.score(), device, method });
-        }
-        Err(_) if force => return Ok(Old::Other),
-        Err(ModelError::Version { found: (major, minor), .. }) => {
-            format!("is a model of format {major}.{minor}, whose score this build cannot read")
-        }
-        Err(_) => "exists and is not a model".to_owned(),
-    };
-    Err(hinted(anyhow!("`{shown}` {what}; nothing was written"), "`--force` replaces it"))
-}
-
-/// Refuse a tree that picks worse, on held-out shapes, than the one best configuration would.
-fn worth_writing(
-    scores: &[SplitScore],
-    method: &Method<'_>,
-    force: bool,
-    out: &Output,
-) -> anyhow::Result<()> {
-    let [share, one_best] =
-        [score::mean(scores, |one| one.share), score::mean(scores, |one| one.one_best)];
-    let (Some(share), Some(one_best)) = (share, one_best) else { return Ok(()) };
-    if share >= one_best || method.learner.name() == SINGLE_BEST {
-        return Ok(());
-    }
-    let loses = format!(
-        "on held-out shapes the tree picks worse than the one best configuration: {} against {}",
-        report::percent(Some(share)),
-        report::percent(Some(one_best))
-    );
-    if force {
-        out.warn(loses);
-        return Ok(());
-    }
-    let refused = anyhow!("{loses}; nothing was written");
-    Err(hinted(
-        refused,
-        format_args!(
-            "measure more shapes; `--learner {SINGLE_BEST}` ships that one, `--force` the tree"
-        ),
-    ))
-}
-
-/// Replace what stands at `path`, never silently, and never by something worse without `force`.
-fn write(path: &Path, blob: &[u8], old: &Old, force: bool, out: &Output) -> anyhow::Result<()> {
-    let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
-    let shown = path.display();
-    let refusal = match old {
-        Old::Nothing | Old::Other => None,
-        Old::Model { score, device, method } => {
-            out.note(format_args!(
-                "`{shown}`: share of optimal {} -> {}; the old one by `{method}`, perhaps on other \
-                 data and splits",
-                report::percent(score.map(Score::share)),
-                report::percent(model.score().map(Score::share))
-            ));
-            if device != model.device() {
-                Some(format!("`{shown}` is a model for `{device}`, not for `{}`", model.device()))
-            } else if *score > model.score() {
-                Some(format!("the model in `{shown}` has the better score"))
-            } else {
-                None
-            }
-        }
-    };
-    if let Some(refusal) = refusal.filter(|_| !force) {
-        let refused = anyhow!("{refusal}; nothing was written");
-        return Err(hinted(refused, "`--force` replaces it"));
-    }
-    file::write_atomically(path, blob).with_context(|| format!("could not write `{shown}`"))?;
-    out.note(format_args!("wrote {} bytes to `{shown}`", blob.len()));
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn scored(share: f64, one_best: f64) -> SplitScore {
-        SplitScore {
-            split: "seed0".to_owned(),
-            tasks: 49,
-            share,
-            ceiling: 1.0,
-            one_best,
-            fifth_percentile: 0.5,
-            worst: 0.4,
-            dtpr: share,
-            dttr: 1.0,
-            leaves: 1,
-            unmeasured: 0,
-        }
-    }
-
-    #[test]
-    fn a_tree_that_loses_to_one_kernel_is_not_written_unasked() {
-        let method = |learner: &str| Method {
-            pruner: prune::ALL[0],
-            learner: learn::by_name(learner).unwrap(),
-            kernels: 8,
-            normalisation: Normalisation::default(),
-            seed: 0,
-        };
-        let out = Output::plain();
-        let refused = |scores: &[SplitScore], learner: &str, force| {
-            worth_writing(scores, &method(learner), force, &out)
-                .err()
-                .map(|error| error.to_string())
-        };
-        let loses = [scored(0.9, 0.95), scored(0.91, 0.9)];
-        let said = refused(&loses, "distilled", false).unwrap();
-        assert!(said.contains("90.50 % against 92.50 %") && said.contains("nothing"), "{said}");
-        assert_eq!(refused(&loses, "distilled", true), None);
-        assert_eq!(refused(&loses, "single-best", false), None);
-        assert_eq!(refused(&[scored(0.9, 0.9)], "distilled", false), None);
-        assert_eq!(refused(&[], "distilled", false), None);
-    }
 }

@@ -7,6 +7,7 @@ use anyhow::bail;
 use trainer::dataset::Dataset;
 use trainer::performance::Performance;
 use trainer::prune::{Budget, BudgetError, Budgeted, Pruner as _, Request};
+use trainer::score::geometric_mean;
 use trainer::train::Method;
 
 use crate::failure::hinted;
@@ -95,8 +96,7 @@ pub(super) fn tell_curve(dataset: &Dataset, budget: &Budget, method: &Method<'_>
             out.detail(format_args!("{:>12}  nothing fits", other.bytes()));
             continue;
         }
-        let logs = all.iter().map(|row| performance.best_share(*row, kernels).ln());
-        let share = (logs.sum::<f64>() / all.len() as f64).exp();
+        let share = geometric_mean(all.iter().map(|row| performance.best_share(*row, kernels)));
         let (bytes, programs) = (other.bytes(), other.programs(kernels));
         out.detail(format_args!(
             "{bytes:>12} {:>4} {programs:>4} {:>9.2} %",

@@ -87,18 +87,18 @@ struct Suspect {
 }
 
 #[derive(serde::Serialize)]
-struct MethodNames {
-    pruner: &'static str,
-    learner: &'static str,
+pub(super) struct MethodNames {
+    pub(super) pruner: &'static str,
+    pub(super) learner: &'static str,
     kernels: usize,
     seed: u64,
 }
 
 /// Shares of optimal by split, in the splits' order.
 #[derive(serde::Serialize)]
-struct Shares {
+pub(super) struct Shares {
     /// Each split counts the same.
-    mean: f64,
+    pub(super) mean: f64,
     per_split: PerSplit<f64>,
     held_out: PerSplit<usize>,
 }
@@ -178,14 +178,14 @@ impl Suspect {
 }
 
 impl MethodNames {
-    fn of(method: &Method<'_>) -> Self {
+    pub(super) fn of(method: &Method<'_>) -> Self {
         let (pruner, learner) = (method.pruner.name(), method.learner.name());
         Self { pruner, learner, kernels: method.kernels, seed: method.seed }
     }
 }
 
 impl Shares {
-    fn of(scores: &[SplitScore]) -> Option<Self> {
+    pub(super) fn of(scores: &[SplitScore]) -> Option<Self> {
         let mean = score::mean(scores, |score| score.share)?;
         let named = |score: &SplitScore| score.split.clone();
         let per_split = scores.iter().map(|score| (named(score), score.share)).collect();
@@ -244,7 +244,8 @@ impl Report {
         let with = shapes - bare.len();
         write!(
             f,
-            "second   {with} of {shapes} shapes have a second kernel of half of optimal or more"
+            "second   {with} of {shapes} shapes have a second kernel of {:.0} % of optimal or more",
+            100.0 * ACCEPTABLE_SHARE
         )?;
         if bare.is_empty() {
             return writeln!(f);
@@ -289,53 +290,6 @@ impl Report {
         if self.unmeasured_choices > 0 {
             let count = self.unmeasured_choices;
             writeln!(f, "{count} choices were not measured; they count as very slow")?;
-        }
-        Ok(())
-    }
-}
-
-/// Every pruner with every learner.
-#[derive(serde::Serialize)]
-pub(super) struct Comparison {
-    pub(super) methods: Vec<Compared>,
-}
-
-/// One pruner with one learner.
-#[derive(serde::Serialize)]
-pub(super) struct Compared {
-    #[serde(flatten)]
-    method: MethodNames,
-    share_of_optimal: Option<Shares>,
-    ceiling: Option<f64>,
-    one_best: Option<f64>,
-    shipped: bool,
-}
-
-impl Compared {
-    pub(super) fn of(method: &Method<'_>, scores: &[SplitScore]) -> Self {
-        Self {
-            method: MethodNames::of(method),
-            share_of_optimal: Shares::of(scores),
-            ceiling: score::mean(scores, |score| score.ceiling),
-            one_best: score::mean(scores, |score| score.one_best),
-            shipped: method.learner.repeatable(),
-        }
-    }
-}
-
-impl fmt::Display for Comparison {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{:<17}{:<13}{:>10}{:>10}{:>10}",
-            "pruner", "learner", "model", "one best", "ceiling"
-        )?;
-        for one in &self.methods {
-            let MethodNames { pruner, learner, .. } = one.method;
-            let mean = one.share_of_optimal.as_ref().map(|shares| shares.mean);
-            let [share, one_best, ceiling] = [mean, one.one_best, one.ceiling].map(percent);
-            let note = if one.shipped { "" } else { "  (compared, never shipped)" };
-            writeln!(f, "{pruner:<17}{learner:<13}{share:>10}{one_best:>10}{ceiling:>10}{note}")?;
         }
         Ok(())
     }

@@ -1,0 +1,198 @@
+//! Where the model is written, and when it is not.
+
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use selector_core::{Model, ModelError, Score};
+use trainer::file;
+use trainer::score::{self, SplitScore};
+use trainer::train::Method;
+
+use super::report::percent;
+use crate::failure::{Unexpected, hinted};
+use crate::output::Output;
+
+/// Where the model is to be written.
+pub(super) struct Target<'a> {
+    path: &'a Path,
+    old: Old,
+    /// Whether what stands there goes, whatever it is.
+    force: bool,
+}
+
+/// What stands there.
+enum Old {
+    Model {
+        score: Option<Score>,
+        device: String,
+        method: String,
+    },
+    Nothing,
+    /// Something else, which is to be replaced.
+    Other,
+}
+
+impl<'a> Target<'a> {
+    /// Refuse what cannot be written before the time is spent.
+    ///
+    /// # Errors
+    /// The learner is not shipped, the path is not writable, or something stands there that is no
+    /// model, without `force`.
+    pub(super) fn check(path: &'a Path, method: &Method<'_>, force: bool) -> anyhow::Result<Self> {
+        if !method.learner.repeatable() {
+            let (name, about) = (method.learner.name(), method.learner.about());
+            let refused = anyhow!("learner `{name}` is compared, never shipped: {about}");
+            return Err(hinted(refused, "leave out `-o`, or choose another learner"));
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
+            bail!("could not write `{}`: no folder `{}`", path.display(), folder.display());
+        }
+        Ok(Self { path, old: Old::at(path, force)?, force })
+    }
+
+    /// Replace what stands there, never silently, and never by something worse without force.
+    ///
+    /// # Errors
+    /// The new model is not worth it, or it cannot be written.
+    pub(super) fn write(
+        &self,
+        blob: &[u8],
+        scores: &[SplitScore],
+        method: &Method<'_>,
+        out: &Output,
+    ) -> anyhow::Result<()> {
+        worth_writing(scores, method, self.force, out)?;
+        let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
+        let shown = self.path.display();
+        if let Some(refusal) = self.refusal(&model, out).filter(|_| !self.force) {
+            let refused = anyhow!("{refusal}; nothing was written");
+            return Err(hinted(refused, "`--force` replaces it"));
+        }
+        file::write_atomically(self.path, blob)
+            .with_context(|| format!("could not write `{shown}`"))?;
+        out.note(format_args!("wrote {} bytes to `{shown}`", blob.len()));
+        Ok(())
+    }
+
+    /// Tell how `model` compares with the one that stands there, and why it should not replace it.
+    fn refusal(&self, model: &Model<'_>, out: &Output) -> Option<String> {
+        let Old::Model { score, device, method } = &self.old else { return None };
+        let shown = self.path.display();
+        out.note(format_args!(
+            "`{shown}`: share of optimal {} -> {}; the old one by `{method}`, perhaps on other \
+             data and splits",
+            percent(score.map(Score::share)),
+            percent(model.score().map(Score::share))
+        ));
+        if device != model.device() {
+            Some(format!("`{shown}` is a model for `{device}`, not for `{}`", model.device()))
+        } else if *score > model.score() {
+            Some(format!("the model in `{shown}` has the better score"))
+        } else {
+            None
+        }
+    }
+}
+
+impl Old {
+    fn at(path: &Path, force: bool) -> anyhow::Result<Self> {
+        let shown = path.display();
+        let there = file::existing(path).with_context(|| format!("could not write `{shown}`"))?;
+        let Some(blob) = there else { return Ok(Self::Nothing) };
+        let what = match Model::parse(&blob) {
+            Ok(model) => {
+                let [device, method] = [model.device(), model.method()].map(str::to_owned);
+                return Ok(Self::Model { score: model.score(), device, method });
+            }
+            Err(_) if force => return Ok(Self::Other),
+            Err(ModelError::Version { found: (major, minor), .. }) => {
+                format!("is a model of format {major}.{minor}, whose score this build cannot read")
+            }
+            Err(_) => "exists and is not a model".to_owned(),
+        };
+        Err(hinted(anyhow!("`{shown}` {what}; nothing was written"), "`--force` replaces it"))
+    }
+}
+
+/// Refuse a tree that picks worse, on held-out shapes, than the one best configuration would.
+fn worth_writing(
+    scores: &[SplitScore],
+    method: &Method<'_>,
+    force: bool,
+    out: &Output,
+) -> anyhow::Result<()> {
+    let [share, one_best] =
+        [score::mean(scores, |one| one.share), score::mean(scores, |one| one.one_best)];
+    let (Some(share), Some(one_best)) = (share, one_best) else { return Ok(()) };
+    if share >= one_best || method.learner.name() == SINGLE_BEST {
+        return Ok(());
+    }
+    let loses = format!(
+        "on held-out shapes the tree picks worse than the one best configuration: {} against {}",
+        percent(Some(share)),
+        percent(Some(one_best))
+    );
+    if force {
+        out.warn(loses);
+        return Ok(());
+    }
+    let refused = anyhow!("{loses}; nothing was written");
+    Err(hinted(
+        refused,
+        format_args!(
+            "measure more shapes; `--learner {SINGLE_BEST}` ships that one, `--force` the tree"
+        ),
+    ))
+}
+
+/// The learner that ships one kernel for all shapes.
+const SINGLE_BEST: &str = "single-best";
+
+#[cfg(test)]
+mod tests {
+    use trainer::normalise::Normalisation;
+    use trainer::{learn, prune};
+
+    use super::*;
+
+    fn scored(share: f64, one_best: f64) -> SplitScore {
+        SplitScore {
+            split: "seed0".to_owned(),
+            tasks: 49,
+            share,
+            ceiling: 1.0,
+            one_best,
+            fifth_percentile: 0.5,
+            worst: 0.4,
+            dtpr: share,
+            dttr: 1.0,
+            leaves: 1,
+            unmeasured: 0,
+        }
+    }
+
+    #[test]
+    fn a_tree_that_loses_to_one_kernel_is_not_written_unasked() {
+        let method = |learner: &str| Method {
+            pruner: prune::ALL[0],
+            learner: learn::by_name(learner).unwrap(),
+            kernels: 8,
+            normalisation: Normalisation::default(),
+            seed: 0,
+        };
+        let out = Output::plain();
+        let refused = |scores: &[SplitScore], learner: &str, force| {
+            worth_writing(scores, &method(learner), force, &out)
+                .err()
+                .map(|error| error.to_string())
+        };
+        let loses = [scored(0.9, 0.95), scored(0.91, 0.9)];
+        let said = refused(&loses, "distilled", false).unwrap();
+        assert!(said.contains("90.50 % against 92.50 %") && said.contains("nothing"), "{said}");
+        assert_eq!(refused(&loses, "distilled", true), None);
+        assert_eq!(refused(&loses, "single-best", false), None);
+        assert_eq!(refused(&[scored(0.9, 0.9)], "distilled", false), None);
+        assert_eq!(refused(&[], "distilled", false), None);
+    }
+}
