@@ -4,12 +4,13 @@ use kernels::Configuration;
 use rayon::prelude::*;
 use selector_core::{
     EncodeError, KernelId, Leaf, Loss, ModelSource, PackedConfig, ProblemClass, RANKED, Samples,
-    Score, Tree, TreeSource,
+    Tree, TreeSource,
 };
 
 use crate::dataset::Dataset;
 use crate::learn::{Grown, LearnError, Learner, Training};
 use crate::random::Random;
+use crate::scored::{self, Scored};
 use crate::train::{self, ClassTree, Fitted, Method};
 
 /// Why no model could be made.
@@ -41,11 +42,11 @@ pub fn encode(
     dataset: &Dataset,
     fitted: &Fitted,
     method: &Method<'_>,
-    score: Option<Score>,
+    scored: Option<Scored>,
     device: &str,
 ) -> Result<Vec<u8>, ExportError> {
     let held_out = cross_validate(fitted, method, &|| {})?;
-    encode_with(dataset, fitted, method, &held_out, score, device)
+    encode_with(dataset, fitted, method, &held_out, scored, device)
 }
 
 /// What is lost on each shape of each class by trees that were grown without it.
@@ -81,7 +82,7 @@ pub fn encode_with(
     fitted: &Fitted,
     method: &Method<'_>,
     held_out: &HeldOut,
-    score: Option<Score>,
+    scored: Option<Scored>,
     device: &str,
 ) -> Result<Vec<u8>, ExportError> {
     let mut trees = Vec::new();
@@ -93,13 +94,14 @@ pub fn encode_with(
         "" => "unknown",
         driver => driver,
     };
-    let method_text = describe(method);
+    let on = scored.map(|one| scored::label(one.on)).unwrap_or_default();
+    let method_text = describe(method) + &on;
     let source = ModelSource {
         device,
         driver,
         method: &method_text,
         space: dataset.header.space,
-        score,
+        score: scored.map(|one| one.score),
         kernels: packed(dataset, &fitted.kernels)?,
         trees,
         classes: classes(&fitted.trees),
@@ -107,7 +109,7 @@ pub fn encode_with(
     source.encode().map_err(ExportError::Encode)
 }
 
-/// The method in a line, as models carry it.
+/// The method in a line, as models carry it before what they were scored on.
 #[must_use]
 pub fn describe(method: &Method<'_>) -> String {
     let Method { pruner, learner, kernels, seed, .. } = method;

@@ -20,6 +20,7 @@ mod random;
 pub mod redundancy;
 pub mod report;
 pub mod score;
+pub mod scored;
 pub mod shape_list;
 pub mod split;
 pub mod study;

@@ -13,6 +13,7 @@ use report_page::markup::{self, Element};
 use selector_core::{GemmShape, Model, ProblemClass, Score};
 use trainer::dataset::{Dataset, Measurement, RowCounts, Task};
 use trainer::report::{Reason, Report, ReportError, Training};
+use trainer::scored::Scored;
 use trainer::train::{self, Method};
 use trainer::{export, learn, normalise, prune, report};
 
@@ -31,7 +32,14 @@ fn trained(dataset: &Dataset, kernels: usize, device: &str) -> Vec<u8> {
     };
     let all: Vec<usize> = (0..dataset.tasks().len()).collect();
     let fitted = train::fit(dataset, &all, &method).unwrap();
-    export::encode(dataset, &fitted, &method, Some(Score::from_share(0.9)), device).unwrap()
+    export::encode(
+        dataset,
+        &fitted,
+        &method,
+        Some(Scored { score: Score::from_share(0.9), on: 7 }),
+        device,
+    )
+    .unwrap()
 }
 
 fn measured(shape: GemmShape, configuration: &str, time: f64) -> Measurement {

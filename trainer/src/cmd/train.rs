@@ -21,6 +21,7 @@ use trainer::normalise::Normalisation;
 use trainer::prune::Budgeted;
 use trainer::redundancy::Redundancy;
 use trainer::score;
+use trainer::scored::{self, Scored};
 use trainer::train::Method;
 use trainer::{learn, prune};
 
@@ -144,8 +145,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let without = material.damage(&args.without, &splits, &method, &mut clock, out)?;
     let held_out = steps::cross_validate(&fitted, &method, out)?;
     clock.lap("checking leaves on held-out shapes");
-    let mean = score::mean(&scores, |score| score.share).map(Score::from_share);
-    let blob = match export::encode_with(dataset, &fitted, &method, &held_out, mean, &device) {
+    let scored = score::mean(&scores, |score| score.share).map(|share| Scored {
+        score: Score::from_share(share),
+        on: scored::digest(dataset, &splits),
+    });
+    let blob = match export::encode_with(dataset, &fitted, &method, &held_out, scored, &device) {
         Err(error @ ExportError::ForeignConfiguration { .. }) if target.is_none() => {
             out.note(format_args!("note: {error}"));
             None
@@ -153,10 +157,12 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         blob => Some(blob.map_err(export_failed)?),
     };
     clock.tell(out);
+    let loses = target::loses(&scores, &method);
     let extra = Extra {
         binaries: material.binaries(&fitted.kernels),
         collapsed: questions,
         splits: args.splits.protocol.to_string(),
+        loses_to_one_best: loses.is_some(),
         redundancy: Redundancy::of(dataset, &fitted),
         without,
     };
@@ -164,8 +170,9 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         report::Report::of(dataset, &device, &method, &fitted, &scores, blob.as_deref(), extra);
     // Written first: that nobody reads the report must not cost the model.
     let written = match (&target, &blob) {
-        (Some(target), Some(blob)) => target.write(blob, &scores, &method, out),
+        (Some(target), Some(blob)) => target.write(blob, loses.as_deref(), out),
         _ => {
+            loses.iter().for_each(|loses| out.warn(loses));
             out.note("nothing written; `-o model.gtm` writes the model");
             Ok(())
         }

@@ -53,6 +53,8 @@ pub(super) struct Extra {
     pub(super) splits: String,
     /// Questions that were not worth asking.
     pub(super) collapsed: usize,
+    /// Whether the tree picks worse on held-out shapes than the one best configuration.
+    pub(super) loses_to_one_best: bool,
     #[serde(serialize_with = "redundancy")]
     pub(super) redundancy: Redundancy,
     #[serde(skip_serializing_if = "Option::is_none")]

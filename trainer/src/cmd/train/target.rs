@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use selector_core::{Model, ModelError, Score};
 use trainer::file;
 use trainer::score::{self, SplitScore};
+use trainer::scored;
 use trainer::train::Method;
 
 use super::report::percent;
@@ -51,18 +52,22 @@ impl<'a> Target<'a> {
         Ok(Self { path, old: Old::at(path, force)?, force })
     }
 
-    /// Replace what stands there, never silently, and never by something worse without force.
+    /// Replace what stands there, never silently, and never by something worse without force;
+    /// `loses` is what [`loses`] says.
     ///
     /// # Errors
     /// The new model is not worth it, or it cannot be written.
     pub(super) fn write(
         &self,
         blob: &[u8],
-        scores: &[SplitScore],
-        method: &Method<'_>,
+        loses: Option<&str>,
         out: &Output,
     ) -> anyhow::Result<()> {
-        worth_writing(scores, method, self.force, out)?;
+        match loses {
+            Some(loses) if self.force => out.warn(loses),
+            Some(loses) => return Err(refused(loses)),
+            None => {}
+        }
         let model = Model::parse(blob).map_err(|error| Unexpected(error.to_string()))?;
         let shown = self.path.display();
         if let Some(refusal) = self.refusal(&model, out).filter(|_| !self.force) {
@@ -79,20 +84,35 @@ impl<'a> Target<'a> {
     fn refusal(&self, model: &Model<'_>, out: &Output) -> Option<String> {
         let Old::Model { score, device, method } = &self.old else { return None };
         let shown = self.path.display();
+        let on = scored::read(method);
+        let same = on.is_some() && on == scored::read(model.method());
         out.note(format_args!(
-            "`{shown}`: share of optimal {} -> {}; the old one by `{method}`, perhaps on other \
-             data and splits",
+            "`{shown}`: share of optimal {} -> {}{}; the old one by `{method}`",
             percent(score.map(Score::share)),
-            percent(model.score().map(Score::share))
+            percent(model.score().map(Score::share)),
+            if same { ", on the same data and splits" } else { INCOMPARABLE }
         ));
         if device != model.device() {
             Some(format!("`{shown}` is a model for `{device}`, not for `{}`", model.device()))
-        } else if *score > model.score() {
+        } else if same && *score > model.score() {
             Some(format!("the model in `{shown}` has the better score"))
         } else {
             None
         }
     }
+}
+
+/// What is told of scores on different data or splits, which do not decide what is written.
+const INCOMPARABLE: &str =
+    ", which do not compare: the old one was scored on other data or splits, or does not say";
+
+fn refused(loses: &str) -> anyhow::Error {
+    hinted(
+        anyhow!("{loses}; nothing was written"),
+        format_args!(
+            "measure more shapes; `--learner {SINGLE_BEST}` ships that one, `--force` the tree"
+        ),
+    )
 }
 
 impl Old {
@@ -115,34 +135,19 @@ impl Old {
     }
 }
 
-/// Refuse a tree that picks worse, on held-out shapes, than the one best configuration would.
-fn worth_writing(
-    scores: &[SplitScore],
-    method: &Method<'_>,
-    force: bool,
-    out: &Output,
-) -> anyhow::Result<()> {
+/// What to say of a tree that picks worse, on held-out shapes, than the one best configuration
+/// would.
+pub(super) fn loses(scores: &[SplitScore], method: &Method<'_>) -> Option<String> {
     let [share, one_best] =
         [score::mean(scores, |one| one.share), score::mean(scores, |one| one.one_best)];
-    let (Some(share), Some(one_best)) = (share, one_best) else { return Ok(()) };
+    let (share, one_best) = (share?, one_best?);
     if share >= one_best || method.learner.name() == SINGLE_BEST {
-        return Ok(());
+        return None;
     }
-    let loses = format!(
+    Some(format!(
         "on held-out shapes the tree picks worse than the one best configuration: {} against {}",
         percent(Some(share)),
         percent(Some(one_best))
-    );
-    if force {
-        out.warn(loses);
-        return Ok(());
-    }
-    let refused = anyhow!("{loses}; nothing was written");
-    Err(hinted(
-        refused,
-        format_args!(
-            "measure more shapes; `--learner {SINGLE_BEST}` ships that one, `--force` the tree"
-        ),
     ))
 }
 
@@ -173,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_that_loses_to_one_kernel_is_not_written_unasked() {
+    fn a_tree_that_loses_to_one_kernel_is_told() {
         let method = |learner: &str| Method {
             pruner: prune::ALL[0],
             learner: learn::by_name(learner).unwrap(),
@@ -181,18 +186,26 @@ mod tests {
             normalisation: Normalisation::default(),
             seed: 0,
         };
+        let told = [scored(0.9, 0.95), scored(0.91, 0.9)];
+        let said = loses(&told, &method("distilled")).unwrap();
+        assert!(said.contains("90.50 % against 92.50 %"), "{said}");
+        assert_eq!(loses(&told, &method("single-best")), None);
+        assert_eq!(loses(&[scored(0.9, 0.9)], &method("distilled")), None);
+        assert_eq!(loses(&[], &method("distilled")), None);
+    }
+
+    #[test]
+    fn a_tree_that_loses_is_written_only_if_forced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.gtm");
         let out = Output::plain();
-        let refused = |scores: &[SplitScore], learner: &str, force| {
-            worth_writing(scores, &method(learner), force, &out)
-                .err()
-                .map(|error| error.to_string())
+        let write = |force, loses| {
+            Target { path: &path, old: Old::Nothing, force }.write(b"no model", loses, &out)
         };
-        let loses = [scored(0.9, 0.95), scored(0.91, 0.9)];
-        let said = refused(&loses, "distilled", false).unwrap();
-        assert!(said.contains("90.50 % against 92.50 %") && said.contains("nothing"), "{said}");
-        assert_eq!(refused(&loses, "distilled", true), None);
-        assert_eq!(refused(&loses, "single-best", false), None);
-        assert_eq!(refused(&[scored(0.9, 0.9)], "distilled", false), None);
-        assert_eq!(refused(&[], "distilled", false), None);
+        let said = write(false, Some("it loses")).unwrap_err().to_string();
+        assert_eq!(said, "it loses; nothing was written");
+        // Past that, it is looked at as a model.
+        assert!(write(true, Some("it loses")).unwrap_err().is::<Unexpected>());
+        assert!(write(false, None).unwrap_err().is::<Unexpected>());
     }
 }
