@@ -6,6 +6,7 @@ mod check;
 mod collect;
 mod compile;
 mod demo;
+mod device;
 mod emit;
 mod explain;
 mod flash;

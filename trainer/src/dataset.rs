@@ -6,11 +6,13 @@
 mod parse;
 mod table;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use kernels::measurement::{Header, HeaderError};
 use selector_core::{GemmShape, ProblemClass};
+
+use crate::device_name::DeviceNameError;
 
 pub(crate) use parse::line_of;
 pub use table::{Measurement, natural_order};
@@ -41,6 +43,8 @@ pub struct Dataset {
     /// Median absolute deviation of the samples behind each time; 0 where there is only one.
     spreads: Vec<f64>,
     binaries: Binaries,
+    /// Of `binaries`, those that rows disagree about.
+    conflicting: BTreeSet<(String, ProblemClass)>,
 }
 
 /// Bytes of the binary of a configuration's program for a class.
@@ -81,6 +85,14 @@ pub struct RowCounts {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatasetError {
+    /// The name of the device is none.
+    #[error("`{path}`: {source}")]
+    Device {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DeviceNameError,
+    },
     /// A column's name stands there twice.
     #[error("`{path}` line {line}: column `{column}` is there twice")]
     DuplicateColumn {
@@ -214,6 +226,13 @@ impl Dataset {
         self.binaries.get(&(configuration.to_owned(), class)).copied()
     }
 
+    /// Configurations, in natural order, whose rows tell several sizes of one binary.
+    #[must_use]
+    pub fn conflicting_bytes(&self) -> Vec<&str> {
+        let told = |name: &&str| self.conflicting.iter().any(|(one, _)| one == name);
+        self.configurations.iter().map(String::as_str).filter(told).collect()
+    }
+
     /// The data set without some of its configurations, and without the tasks that then have no
     /// time; `None` if nothing is left.
     #[must_use]
@@ -235,6 +254,7 @@ impl Dataset {
             times,
             spreads,
             binaries: self.binaries.clone(),
+            conflicting: self.conflicting.clone(),
         })
     }
 

@@ -4,7 +4,7 @@ mod read;
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub(crate) use read::{LARGEST, unpacked};
 pub use read::{TooLarge, read, read_unpacked};
@@ -12,10 +12,10 @@ pub use read::{TooLarge, read, read_unpacked};
 /// The bytes of a file that may be about to be replaced; `None` if nothing is there.
 ///
 /// # Errors
-/// What is there cannot be read, or is no file: it is not to be replaced then.
+/// What is there cannot be read, is a link into a folder that is not there, or is no file: it is not to be replaced then.
 pub fn existing(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => through(path).map(|_| None),
         Err(error) => Err(error),
         Ok(there) if there.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
         Ok(there) if !there.is_file() => {
@@ -32,7 +32,7 @@ pub fn existing(path: &Path) -> io::Result<Option<Vec<u8>>> {
 /// What the file system says; the old file is untouched then.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // Write through a link, and keep what may be read by whom.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let target = through(path)?;
     if target.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -52,6 +52,30 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     temporary.persist(&target).map_err(|failed| failed.error)?;
     sync_folder(folder)
 }
+
+/// Where a file is written: what a link leads to, even if nothing is there yet.
+fn through(path: &Path) -> io::Result<PathBuf> {
+    if let Ok(target) = fs::canonicalize(path) {
+        return Ok(target);
+    }
+    let mut target = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let Ok(next) = fs::read_link(&target) else {
+            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+            if target != path && folder.is_some_and(|folder| !folder.is_dir()) {
+                let leads =
+                    format!("is a link to `{}`, whose folder is not there", target.display());
+                return Err(io::Error::new(io::ErrorKind::NotFound, leads));
+            }
+            return Ok(target);
+        };
+        target = target.parent().unwrap_or(Path::new("")).join(next);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "is a link that leads in circles"))
+}
+
+/// As many links in a row as systems follow.
+const MOST_LINKS: usize = 40;
 
 fn new_in(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
@@ -103,6 +127,25 @@ mod tests {
         let device = existing(Path::new("/dev/zero")).unwrap_err();
         assert_eq!(device.kind(), io::ErrorKind::InvalidInput);
         assert_eq!(existing(&path.join("x")).unwrap_err().kind(), io::ErrorKind::NotADirectory);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_to_nothing_is_written_through_and_one_into_no_folder_is_refused() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        symlink("later.gtm", at("link")).unwrap();
+        symlink("link", at("link-to-link")).unwrap();
+        assert!(existing(&at("link-to-link")).unwrap().is_none());
+        write_atomically(&at("link-to-link"), b"x").unwrap();
+        assert_eq!(fs::read(at("later.gtm")).unwrap(), b"x");
+        assert!(at("link").is_symlink() && at("link-to-link").is_symlink());
+        symlink("no/model.gtm", at("lost")).unwrap();
+        for error in [existing(&at("lost")).err(), write_atomically(&at("lost"), b"x").err()] {
+            let said = error.unwrap().to_string();
+            assert!(said.ends_with("no/model.gtm`, whose folder is not there"), "{said}");
+        }
     }
 
     #[test]

@@ -81,6 +81,8 @@ pub struct Part {
     pub counts: RowCounts,
     /// What was measured.
     pub rows: Vec<ImportedRow>,
+    /// Whether the transposes, or the elements too, are only what goes without saying.
+    pub class_is_assumed: bool,
     /// Where the shape is only what the user told: the problem size that the file gives.
     pub told_shape: Option<String>,
 }

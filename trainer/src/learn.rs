@@ -36,6 +36,27 @@ pub trait Learner: Sync {
     /// # Errors
     /// [`LearnError`] says what the method cannot do.
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError>;
+
+    /// Steps of [`grow_telling`](Self::grow_telling) for so many shapes.
+    fn steps(&self, shapes: usize) -> usize {
+        usize::from(shapes > 0)
+    }
+
+    /// As [`grow`](Self::grow); `done` is told after each step, [`steps`](Self::steps) times in
+    /// all.
+    ///
+    /// # Errors
+    /// As [`grow`](Self::grow).
+    fn grow_telling(
+        &self,
+        training: &Training,
+        seed: u64,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Grown, LearnError> {
+        let grown = self.grow(training, seed)?;
+        done();
+        Ok(grown)
+    }
 }
 
 /// What a tree is grown from: for each shape the loss of each kernel.
@@ -200,6 +221,30 @@ mod tests {
             let tree = grow(*learner, &[GemmShape::new(8, 9, 10, 1)], array![[2.0, 0.0, 1.0]]);
             assert_eq!(tree.rank(GemmShape::new(u32::MAX, 1, 0, 7))[0], 1, "{}", learner.name());
             assert!(matches!(tree, Grown::Leaf(_)), "{}", learner.name());
+        }
+    }
+
+    #[test]
+    fn every_step_of_growing_is_told() {
+        use std::sync::atomic::{AtomicUsize, Ordering};
+        for count in [1, 2, 12, 45] {
+            let shapes: Vec<_> = (1..=count).map(|m| GemmShape::new(8 * m, 9, 10, 1)).collect();
+            let count = shapes.len();
+            let loss = Array2::from_shape_fn((count, 2), |(row, at)| ((row + at) % 3) as f64);
+            let (best_ns, kernels) = (vec![1e6; count], vec![None; 2]);
+            let training = Training { shapes, loss, best_ns, kernels };
+            for learner in ALL {
+                let told = AtomicUsize::new(0);
+                let done = || {
+                    told.fetch_add(1, Ordering::Relaxed);
+                };
+                let collapsed = Collapsed { learner: *learner, question_ns: 0.0 };
+                let tree = collapsed.grow_telling(&training, 0, &done).unwrap();
+                assert_eq!(told.into_inner(), collapsed.steps(count), "{}", learner.name());
+                if learner.repeatable() {
+                    assert_eq!(tree, collapsed.grow(&training, 0).unwrap(), "{}", learner.name());
+                }
+            }
         }
     }
 

@@ -6,6 +6,7 @@ pub mod components;
 pub mod config_choice;
 pub mod damage;
 pub mod dataset;
+pub mod device_name;
 mod division;
 pub mod emit;
 pub mod export;

@@ -144,6 +144,18 @@ impl Output {
     }
 }
 
+/// A count with its noun, which takes an `s` for more: `1 row`, `2 rows`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {}", plural(noun)) }
+}
+
+fn plural(noun: &str) -> String {
+    match noun {
+        "leaf" => "leaves".to_owned(),
+        _ => format!("{noun}s"),
+    }
+}
+
 /// The text without what a terminal would obey: names come from files and devices.
 fn harmless(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
@@ -225,6 +237,13 @@ impl Drop for Progress {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_singular() {
+        let shown = [0, 1, 2].map(|count| counted(count, "row"));
+        assert_eq!(shown, ["0 rows", "1 row", "2 rows"]);
+        assert_eq!([1, 3].map(|count| counted(count, "leaf")), ["1 leaf", "3 leaves"]);
+    }
 
     #[test]
     fn names_cannot_command_a_terminal() {

@@ -38,7 +38,7 @@ pub struct SplitScore {
 
 /// Train on one side of each split and score on the other. DTTR compares with the column `tuned`;
 /// without it, with the best configuration of the shape nearest to the one that libraries are
-/// tuned at.
+/// tuned at. `done` is told after each split.
 ///
 /// # Errors
 /// [`LearnError`], if the learner fails.
@@ -50,11 +50,33 @@ pub fn score(
     done: &(dyn Fn() + Sync),
 ) -> Result<Vec<SplitScore>, LearnError> {
     let score = |split: &Split| {
-        let score = score_split(dataset, split, method, tuned);
+        let score = score_split(dataset, split, method, tuned, &|| {});
         done();
         score
     };
     splits.par_iter().map(score).collect()
+}
+
+/// As [`score`], but `done` is told after each of [`steps`].
+///
+/// # Errors
+/// [`LearnError`], if the learner fails.
+pub fn score_telling(
+    dataset: &Dataset,
+    splits: &[Split],
+    method: &Method<'_>,
+    tuned: Option<usize>,
+    done: &(dyn Fn() + Sync),
+) -> Result<Vec<SplitScore>, LearnError> {
+    splits.par_iter().map(|split| score_split(dataset, split, method, tuned, done)).collect()
+}
+
+/// Steps of [`score_telling`].
+#[must_use]
+pub fn steps(dataset: &Dataset, splits: &[Split], method: &Method<'_>) -> usize {
+    let steps =
+        |split: &Split| train::steps(dataset, &tasks_of(dataset, &split.train), method.learner);
+    splits.iter().map(steps).sum()
 }
 
 /// The arithmetic mean over splits, each counting the same however many tasks it holds out; `None`
@@ -70,10 +92,11 @@ fn score_split(
     split: &Split,
     method: &Method<'_>,
     tuned: Option<usize>,
+    done: &(dyn Fn() + Sync),
 ) -> Result<SplitScore, LearnError> {
     let train = tasks_of(dataset, &split.train);
     let test = tasks_of(dataset, &split.test);
-    let fitted = train::fit(dataset, &train, method)?;
+    let fitted = train::fit_telling(dataset, &train, method, done)?;
     let learned = Performance::of(dataset, &train);
     let held_out = Performance::of(dataset, &test);
     let one_best =

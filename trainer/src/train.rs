@@ -52,9 +52,32 @@ pub struct ClassTree {
 /// # Errors
 /// [`LearnError`], if the learner fails.
 pub fn fit(dataset: &Dataset, tasks: &[usize], method: &Method<'_>) -> Result<Fitted, LearnError> {
+    fit_telling(dataset, tasks, method, &|| {})
+}
+
+/// As [`fit`]; `done` is told [`steps`] times.
+///
+/// # Errors
+/// [`LearnError`], if the learner fails.
+pub fn fit_telling(
+    dataset: &Dataset,
+    tasks: &[usize],
+    method: &Method<'_>,
+    done: &(dyn Fn() + Sync),
+) -> Result<Fitted, LearnError> {
     let performance = Performance::of(dataset, tasks);
     let pruned = choose(&performance, method);
-    grow(dataset, tasks, &performance, &pruned, method)
+    done();
+    grow(dataset, tasks, &performance, &pruned, method, done)
+}
+
+/// Steps of [`fit_telling`]: the choice of kernels, then those of [`grow`].
+#[must_use]
+pub fn steps(dataset: &Dataset, tasks: &[usize], learner: &dyn Learner) -> usize {
+    let of_class =
+        |class| tasks.iter().filter(|task| dataset.tasks()[**task].class == class).count();
+    let classes = dataset.classes().into_iter().map(of_class).filter(|shapes| *shapes > 0);
+    1 + classes.map(|shapes| learner.steps(shapes)).sum::<usize>()
 }
 
 /// Choose kernels by their performance.
@@ -65,7 +88,7 @@ pub fn choose(performance: &Performance, method: &Method<'_>) -> Pruned {
 }
 
 /// Grow the trees that pick among the kernels of `pruned`, from the `tasks` that have this
-/// `performance`.
+/// `performance`; `done` is told after each step of the learner.
 ///
 /// # Errors
 /// [`LearnError`], if the learner fails.
@@ -75,6 +98,7 @@ pub fn grow(
     performance: &Performance,
     pruned: &Pruned,
     method: &Method<'_>,
+    done: &(dyn Fn() + Sync),
 ) -> Result<Fitted, LearnError> {
     let kernels = pruned.kernels.clone();
     let loss = performance.of_kernels(&kernels);
@@ -87,7 +111,7 @@ pub fn grow(
             continue;
         }
         let training = training_of(dataset, tasks, &kernels, &loss, &of_class);
-        let tree = method.learner.grow(&training, method.seed)?;
+        let tree = method.learner.grow_telling(&training, method.seed, done)?;
         let tree = ranked(dataset, &kernels, class, &training, tree);
         warnings.extend(indistinct(class, &training));
         trees.push(ClassTree { class, training, tree });

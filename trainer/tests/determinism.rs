@@ -65,6 +65,19 @@ fn the_order_of_rows_does_not_reach_the_model() {
     }
 }
 
+#[test]
+fn the_number_of_threads_does_not_reach_the_default_model() {
+    let text = shuffled(&table(), 0);
+    let with = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            assert_eq!(rayon::current_num_threads(), threads);
+            model(&text, prune::ALL[0], learn::ALL[0])
+        })
+    };
+    assert!(with(1) == with(3));
+}
+
 /// Shapes whose features lie at a tree's thresholds, one below and one above.
 fn near_thresholds(tree: &Grown) -> Vec<GemmShape> {
     let Grown::Split { feature, threshold, left, right } = tree else { return Vec::new() };

@@ -11,8 +11,9 @@ use kernels::plan::{self, PlanRow};
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
 use trainer::config_choice::{Choice, Chosen};
-use trainer::file;
+use trainer::{device_name, file};
 
+use super::device;
 use super::shapes;
 use crate::failure::Hint;
 use crate::on_board::{Ended, OnBoard, ReachArgs, hinted};
@@ -150,6 +151,7 @@ pub(crate) fn measure(
         }
     };
     let summary = summary.context("the board has measured nothing")?;
+    check_device(output)?;
     if ended == Ended::Done && summary.rows == 0 {
         bail!("the board has measured nothing; does another collection use it at the same time?");
     }
@@ -235,6 +237,16 @@ fn fetch(board: &OnBoard, output: &Path) -> anyhow::Result<Option<Summary>> {
     file::write_atomically(output, &bytes)
         .with_context(|| format!("could not write `{}`", output.display()))?;
     Ok(Some(Summary::of(output, &String::from_utf8_lossy(&bytes))))
+}
+
+/// Refuse the name of a device that no model could carry.
+fn check_device(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    let bytes = fs::read(path).with_context(|| format!("could not read `{shown}`"))?;
+    let header = Header::parse(String::from_utf8_lossy(&bytes).lines()).unwrap_or_default();
+    device_name::check(header.device.trim())
+        .with_context(|| format!("`{shown}` is written, but cannot be trained on"))
+        .hint(format!("correct its line `# device: …`; {}", device::HINT))
 }
 
 impl Summary {

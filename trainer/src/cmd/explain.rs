@@ -64,9 +64,21 @@ impl Args {
         }
         let shape: Result<GemmShape, _> = self.shape.join("x").parse();
         let shape = shape.with_context(|| format!("`{}` is no shape", self.shape.join(" ")));
-        shape.map(Some).hint("`784 1152 256` and `784x1152x256` are")
+        let shape = shape.hint("`784 1152 256` and `784x1152x256` are")?;
+        if [shape.m, shape.k, shape.n, shape.batch].contains(&0) {
+            return Err(NothingToCompute(shape)).hint(
+                "a product with a size of 0 is settled on the host: C is scaled by beta, if it has \
+                 elements, and no kernel is chosen",
+            );
+        }
+        Ok(Some(shape))
     }
 }
+
+/// A shape that no kernel ever sees.
+#[derive(Debug, thiserror::Error)]
+#[error("`{0}` has a size of 0, and such shapes never reach a kernel")]
+struct NothingToCompute(GemmShape);
 
 fn served<'a>(model: &'a Model<'_>) -> impl Iterator<Item = ProblemClass> + 'a {
     ProblemClass::all().filter(|class| model.root(*class).is_some())

@@ -8,12 +8,13 @@ use anyhow::{Context, anyhow, bail};
 use clap::builder::PossibleValue;
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
-use trainer::dataset::RowCounts;
+use trainer::dataset::{DatasetError, RowCounts};
 use trainer::file;
-use trainer::import::{self, Import, Told};
+use trainer::import::{self, Import, ImportError, Told};
 
+use super::device;
 use crate::failure::hinted;
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Make a data set of what other programs measured, or merge several data sets
 #[derive(clap::Args)]
@@ -33,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = formats())]
     format: Option<String>,
     /// Name of the device, for files that do not say; chooses one in a data base of several
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = device::name)]
     device: Option<String>,
     /// The shape, for files that do not say
     #[arg(long, value_name = "MxKxN[xBATCH]")]
@@ -53,23 +54,40 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     check_target(&args.output, args.force)?;
     let told = args.told()?;
     let format = args.format.as_deref().and_then(import::by_name);
-    let (mut read, mut parts) = (Vec::new(), Vec::new());
+    let (mut read, mut parts, mut assumed) = (Vec::new(), Vec::new(), Vec::new());
     for path in &args.files {
-        let (format, part) = import::read(path, format, &told)?;
+        let (format, part) = import::read(path, format, &told).map_err(|error| match error {
+            ImportError::Device { .. } | ImportError::Dataset(DatasetError::Device { .. }) => {
+                hinted(error, format_args!("correct it in the file; {}", device::HINT))
+            }
+            _ => error.into(),
+        })?;
         let (file, rows) = (path.display().to_string(), part.counts.read);
         out.detail(format_args!("`{file}`: {}, {}", format.about(), part.counts));
         read.push(ReadFile { file, format: format.name(), rows });
+        if args.class.is_none() && part.class_is_assumed {
+            assumed.push(format!("`{}`", path.display()));
+        }
         parts.push((path.clone(), part));
     }
     let import = import::merge(parts, &told)?;
     for note in &import.notes {
         out.warn(note);
     }
+    if !assumed.is_empty() {
+        let classes: Vec<_> = import.classes().iter().map(ToString::to_string).collect();
+        out.note(format_args!(
+            "note: recorded as class {}, since {} {}",
+            classes.join(", "),
+            assumed.join(", "),
+            if assumed.len() == 1 { "does not say it in full" } else { "do not say it in full" }
+        ));
+    }
     let csv = import.csv().context("could not make the data set")?;
     let shown = args.output.display();
     file::write_atomically(&args.output, &csv)
         .with_context(|| format!("could not write `{shown}`"))?;
-    out.note(format_args!("wrote {} rows to `{shown}`", import.rows()));
+    out.note(format_args!("wrote {} to `{shown}`", counted(import.rows(), "row")));
     out.result(&Summary::of(read, &import))
 }
 
@@ -129,6 +147,7 @@ struct Summary {
     dropped: BTreeMap<&'static str, usize>,
     merged: usize,
     written: BTreeMap<&'static str, usize>,
+    classes: Vec<String>,
     shapes: usize,
     configurations: usize,
 }
@@ -152,6 +171,7 @@ impl Summary {
             dropped,
             merged,
             written: import.statuses(),
+            classes: import.classes().iter().map(ToString::to_string).collect(),
             shapes: import.shapes(),
             configurations: import.configurations(),
         }
@@ -163,7 +183,7 @@ impl fmt::Display for Summary {
         writeln!(f, "device   {} (kernel space {})", self.device, self.space)?;
         for (index, ReadFile { file, format, rows }) in self.files.iter().enumerate() {
             let label = if index == 0 { "files" } else { "" };
-            writeln!(f, "{label:<8} {file}: {format}, {rows} rows")?;
+            writeln!(f, "{label:<8} {file}: {format}, {}", counted(*rows, "row"))?;
         }
         let counts =
             RowCounts { read: self.read, dropped: self.dropped.clone(), merged: self.merged };
@@ -171,6 +191,12 @@ impl fmt::Display for Summary {
         let written: Vec<_> =
             self.written.iter().map(|(status, count)| format!("{count} {status}")).collect();
         writeln!(f, "written  {}", written.join(", "))?;
-        writeln!(f, "data     {} shapes, {} configurations", self.shapes, self.configurations)
+        writeln!(
+            f,
+            "data     {}, {}; classes {}",
+            counted(self.shapes, "shape"),
+            counted(self.configurations, "configuration"),
+            self.classes.join(", ")
+        )
     }
 }

@@ -1,5 +1,7 @@
 //! The flag that says which shapes are held out.
 
+use std::path::Path;
+
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use trainer::dataset::Dataset;
 use trainer::split::{self, Protocol, Split, SplitError};
@@ -28,6 +30,12 @@ impl SplitArgs {
         seed: u64,
         out: &Output,
     ) -> anyhow::Result<Vec<Split>> {
+        let shadowed = self.protocol.to_string();
+        if !matches!(self.protocol, Protocol::File(_)) && Path::new(&shadowed).exists() {
+            out.note(format_args!(
+                "note: `--splits {shadowed}` is the protocol; `--splits ./{shadowed}` is the file"
+            ));
+        }
         let drawn = self.protocol.splits(&dataset.shapes(), seed);
         let drawn = match &self.protocol {
             Protocol::File(path) if !path.exists() => drawn.hint(

@@ -29,6 +29,7 @@ use self::clock::Clock;
 use self::material::Material;
 use self::report::Extra;
 use self::target::Target;
+use super::device;
 use super::inputs::keep_inputs;
 use super::splits::SplitArgs;
 use crate::failure::{Unexpected, hinted};
@@ -81,7 +82,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NS", default_value_t = QUESTION_NS, value_parser = nanoseconds)]
     select_cost: f64,
     /// Name of the device, for a data set that does not say
-    #[arg(long)]
+    #[arg(long, value_name = "NAME", value_parser = device::name)]
     device: Option<String>,
     /// Score every pruner with every learner instead
     #[arg(long, conflicts_with_all = ["output", "pruner", "learner", "method", "budget", "without"])]
@@ -131,7 +132,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         return compare::compare(dataset, &splits, &method, args.select_cost, out);
     }
     let tuned = args.tuned(dataset)?;
-    let (fitted, questions) = steps::fit(dataset, &method, grower, args.select_cost, &mut clock)?;
+    let (fitted, questions) =
+        steps::fit(dataset, &method, grower, args.select_cost, &mut clock, out)?;
     for warning in &fitted.warnings {
         out.warn(warning);
     }
@@ -213,7 +215,7 @@ impl Args {
 
 /// Read the data set and tell what is odd about it.
 pub(super) fn open(path: &Path, out: &Output) -> anyhow::Result<Dataset> {
-    let dataset = Dataset::open(path)?;
+    let dataset = Dataset::open(path).map_err(device::explained)?;
     let dropped: usize = dataset.rows.dropped.values().sum();
     if dropped > 0 || dataset.rows.merged > 0 {
         out.warn(format_args!("`{}`: {}", path.display(), dataset.rows));
@@ -247,4 +249,14 @@ const KERNELS: u8 = 8;
 fn nanoseconds(text: &str) -> Result<f64, String> {
     let time = text.parse().ok().filter(|time: &f64| time.is_finite() && *time >= 0.0);
     time.ok_or_else(|| "not a number of nanoseconds, at least 0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_method_is_the_first_pruner_and_the_first_learner() {
+        assert_eq!(Preset::default().names(), (prune::ALL[0].name(), learn::ALL[0].name()));
+    }
 }

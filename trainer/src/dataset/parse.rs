@@ -7,7 +7,7 @@ use kernels::measurement::{Header, Status};
 use selector_core::{GemmShape, ProblemClass};
 
 use super::{Dataset, DatasetError, Measurement, RowCounts, Rows, Task};
-use crate::file;
+use crate::{device_name, file};
 
 /// Times that are taken, in nanoseconds: a picosecond to 30 years. Ratios of others could leave the
 /// finite numbers.
@@ -48,6 +48,8 @@ impl Source<'_> {
             _ => Header::parse(head.iter().copied())
                 .map_err(|source| DatasetError::Header { path, source })?,
         };
+        device_name::check(header.device.trim())
+            .map_err(|source| DatasetError::Device { path: self.path.to_owned(), source })?;
         let mut counts = RowCounts::default();
         let whole = self.whole_lines(text, head.len(), &mut counts);
         let measurements = self.rows(whole, head.len() as u64, &mut counts)?;
@@ -352,6 +354,16 @@ mod tests {
         assert_eq!(data.time(0, 0), 100.0);
         assert_eq!(data.spread(0, 0), 10.0);
         assert_eq!(data.rows.dropped["build_failed"], 1);
+    }
+
+    #[test]
+    fn a_device_with_a_strange_name_is_refused() {
+        for (name, said) in [("a\u{1b}[31mb".to_owned(), "control"), ("x".repeat(256), "256 bytes")]
+        {
+            let text = format!("# device: {name}\n{PLAIN}8,9,10,1,a,100\n");
+            assert!(matches!(parse(&text), Err(DatasetError::Device { .. })));
+            assert!(refusal(&text).contains(said), "{}", refusal(&text));
+        }
     }
 
     #[test]

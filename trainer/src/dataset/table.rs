@@ -1,7 +1,7 @@
 //! From measurements to a table: sorted, merged, without what cannot be trusted.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use kernels::Configuration;
@@ -46,11 +46,16 @@ pub(super) fn build(
     let suspects = suspects(&measurements);
     let mut cells: HashMap<Task, HashMap<String, Samples>> = HashMap::new();
     let mut binaries = Binaries::new();
+    let mut conflicting = BTreeSet::new();
     for measurement in measurements {
         let Measurement { task, configuration, status, times, spread, binary_bytes } = measurement;
         let configuration = canonical(configuration);
         if let Some(bytes) = binary_bytes {
-            let largest = binaries.entry((configuration.clone(), task.class)).or_default();
+            let key = (configuration.clone(), task.class);
+            let largest = binaries.entry(key.clone()).or_insert(bytes);
+            if *largest != bytes {
+                conflicting.insert(key);
+            }
             *largest = bytes.max(*largest);
         }
         if status != Status::Ok {
@@ -70,7 +75,7 @@ pub(super) fn build(
         return Err(DatasetError::NoUsableRows { path: path.to_owned(), counts: rows });
     }
     let suspects = suspects.into_iter().map(|(name, tasks)| Suspect { configuration: name, tasks });
-    Ok(Dataset { binaries, ..tabulate(header, rows, suspects.collect(), cells) })
+    Ok(Dataset { binaries, conflicting, ..tabulate(header, rows, suspects.collect(), cells) })
 }
 
 /// Configurations that were wrong, and where.
@@ -110,8 +115,8 @@ fn tabulate(
         }
     }
     header.device = header.device.trim().to_owned();
-    let binaries = Binaries::new();
-    Dataset { header, rows, suspects, tasks, configurations, times, spreads, binaries }
+    let (binaries, conflicting) = (Binaries::new(), BTreeSet::new());
+    Dataset { header, rows, suspects, tasks, configurations, times, spreads, binaries, conflicting }
 }
 
 impl Samples {
@@ -270,6 +275,7 @@ mod tests {
         ]);
         let bytes = |name| data.binary_bytes(name, ProblemClass::F32_NN);
         assert_eq!((bytes("a"), bytes("universal"), bytes("b")), (Some(30), Some(7), None));
+        assert_eq!(data.conflicting_bytes(), ["a"]);
         assert_eq!(data.binary_bytes("a", ProblemClass::all().last().unwrap()), None);
     }
 

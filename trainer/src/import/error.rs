@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::dataset::{DatasetError, RowCounts};
+use crate::device_name::DeviceNameError;
 
 /// Why a file cannot be imported, or files cannot be merged.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,14 @@ pub enum ImportError {
     /// One of our own data sets is wrong.
     #[error(transparent)]
     Dataset(#[from] DatasetError),
+    /// The name of the device is none.
+    #[error("`{}`: {source}", path.display())]
+    Device {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DeviceNameError,
+    },
     /// Measured on two devices.
     #[error(
         "{one_source} is of device `{one}`, {other_source} of device `{other}`: two devices never \

@@ -23,6 +23,9 @@ impl Format for Gemmtree {
     }
 
     fn read(&self, source: &Source<'_>, told: &Told) -> Result<Part, ImportError> {
+        let text = String::from_utf8_lossy(source.bytes);
+        let names = text.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
+        let class_is_assumed = !names.split(',').any(|name| name.trim() == "class");
         let Rows { mut header, counts, measurements } = Rows::read(source.path, source.bytes)?;
         header.device = told.device(&header.device, source.path)?;
         // Boards measure with beta 0; tables without a space come from elsewhere.
@@ -34,6 +37,6 @@ impl Format for Gemmtree {
             ImportedRow { task, name, status, times, spread, beta, binary_bytes }
         };
         let rows = measurements.into_iter().map(row).collect();
-        Ok(Part { header, counts, rows, told_shape: None })
+        Ok(Part { header, counts, rows, class_is_assumed, told_shape: None })
     }
 }

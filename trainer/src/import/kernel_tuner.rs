@@ -235,7 +235,7 @@ impl<'a> Reader<'a> {
             ..Header::default()
         };
         let told_shape = self.told_shape.then_some(self.problem_size);
-        Part { header, counts: self.counts, rows: self.rows, told_shape }
+        Part { header, counts: self.counts, rows: self.rows, class_is_assumed: true, told_shape }
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use kernels::measurement::{COLUMNS, Header, Status};
 
+use selector_core::ProblemClass;
+
 use super::line::Line;
 use super::{Beta, ImportError, ImportedRow, Name, Part, Told};
 use crate::dataset::{RowCounts, Task};
@@ -90,6 +92,13 @@ impl Import {
             *statuses.entry(line.status.name()).or_default() += 1;
         }
         statuses
+    }
+
+    /// The distinct classes, sorted.
+    #[must_use]
+    pub fn classes(&self) -> Vec<ProblemClass> {
+        let classes: BTreeSet<_> = self.lines.iter().map(|line| line.task.class).collect();
+        classes.into_iter().collect()
     }
 
     /// Number of distinct shapes.
@@ -249,7 +258,12 @@ fn drop_mixed_betas(rows: &mut Vec<(ImportedRow, bool)>, counts: &mut RowCounts)
         !mixed
     });
     let other = rows.iter().filter(|(row, _)| row.beta == Beta::Other).count();
-    (other > 0).then(|| format!("{other} rows with beta not 0: their times include reading C"))
+    (other > 0).then(|| {
+        format!(
+            "{other} {} with beta not 0: reading C is in the time",
+            if other == 1 { "row" } else { "rows" }
+        )
+    })
 }
 
 /// CLBlast's two ways are timed differently.
@@ -261,15 +275,16 @@ fn mixed_families(lines: &[Line]) -> Option<String> {
     let both = tasks("xgemm:").intersection(&tasks("xgemm_direct:")).count();
     (both > 0).then(|| {
         format!(
-            "{both} shapes with both `xgemm` and `xgemm_direct`: times of `xgemm` leave out the \
-             copies that bring matrices into its layout"
+            "{both} {} with both `xgemm` and `xgemm_direct`: times of `xgemm` leave out the \
+             copies that bring matrices into its layout",
+            if both == 1 { "shape" } else { "shapes" }
         )
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use selector_core::{GemmShape, ProblemClass};
+    use selector_core::GemmShape;
 
     use super::*;
 
@@ -290,7 +305,7 @@ mod tests {
         let counts = RowCounts { read: rows.len(), ..RowCounts::default() };
         (
             format!("{device}-{}.x", rows.len()).into(),
-            Part { header, counts, rows, told_shape: None },
+            Part { header, counts, rows, class_is_assumed: false, told_shape: None },
         )
     }
 
@@ -365,7 +380,7 @@ mod tests {
         let import = import.unwrap();
         assert_eq!(import.rows(), 2);
         assert_eq!(import.counts.dropped["beta not 0, on a shape measured with beta 0 too"], 1);
-        assert_eq!(import.notes, ["1 rows with beta not 0: their times include reading C"]);
+        assert_eq!(import.notes, ["1 row with beta not 0: reading C is in the time"]);
     }
 
     #[test]

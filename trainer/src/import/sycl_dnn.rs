@@ -33,7 +33,7 @@ impl Format for SyclDnn {
         let rows = rows(source, &mut counts)?;
         let header =
             Header { device, tool: "SYCL-DNN's benchmark".to_owned(), ..Header::default() };
-        Ok(Part { header, counts, rows, told_shape: None })
+        Ok(Part { header, counts, rows, class_is_assumed: true, told_shape: None })
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
 
 use super::ImportError;
+use crate::device_name;
 
 /// What the user says of files that do not say it themselves.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +28,8 @@ impl Told {
     /// Nobody says it, or the user says another.
     pub(super) fn device(&self, said: &str, path: &Path) -> Result<String, ImportError> {
         let said = said.trim();
+        device_name::check(said)
+            .map_err(|source| ImportError::Device { path: path.to_owned(), source })?;
         match self.device.as_deref().map(str::trim).filter(|told| !told.is_empty()) {
             None if said.is_empty() => Err(ImportError::NoDevice { path: path.to_owned() }),
             Some(told) if !said.is_empty() && said != told => Err(ImportError::Devices {
@@ -92,6 +95,8 @@ mod tests {
         assert_eq!(told("Mali-G71").device("", path).unwrap(), "Mali-G71");
         let error = told("mali-g71").device("Mali-G71", path).unwrap_err().to_string();
         assert!(error.contains("`Mali-G71`") && error.contains("`mali-g71`"), "{error}");
+        let strange = Told::default().device("a\tb", path);
+        assert!(matches!(strange, Err(ImportError::Device { .. })));
         for nobody in [Told::default(), told(" ")] {
             let error = nobody.device(" ", path).unwrap_err().to_string();
             assert_eq!(error, "`x.json` does not say its device; `--device NAME` says it");

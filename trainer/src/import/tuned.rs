@@ -174,7 +174,13 @@ impl Section {
 
 /// A part without results yet.
 pub(super) fn empty_part(header: Header) -> Part {
-    Part { header, counts: RowCounts::default(), rows: Vec::new(), told_shape: None }
+    Part {
+        header,
+        counts: RowCounts::default(),
+        rows: Vec::new(),
+        class_is_assumed: true,
+        told_shape: None,
+    }
 }
 
 /// Count `count` results as dropped.

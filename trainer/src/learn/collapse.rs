@@ -31,7 +31,21 @@ impl Learner for Collapsed<'_> {
     }
 
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
-        Ok(collapse(self.learner.grow(training, seed)?, training, self.question_ns).0)
+        self.grow_telling(training, seed, &|| {})
+    }
+
+    fn steps(&self, shapes: usize) -> usize {
+        self.learner.steps(shapes)
+    }
+
+    fn grow_telling(
+        &self,
+        training: &Training,
+        seed: u64,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Grown, LearnError> {
+        let grown = self.learner.grow_telling(training, seed, done)?;
+        Ok(collapse(grown, training, self.question_ns).0)
     }
 }
 

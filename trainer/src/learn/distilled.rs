@@ -76,8 +76,26 @@ impl Learner for Distilled {
     }
 
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
-        let chosen = choose(training, seed)?;
-        Lesson::of(training, FULL, seed).grow(chosen, training, seed)
+        self.grow_telling(training, seed, &|| {})
+    }
+
+    /// A lesson and a tree of each candidate for each fold, then a lesson and a tree to keep.
+    fn steps(&self, shapes: usize) -> usize {
+        folds_of(shapes) * (1 + CANDIDATES.len()) + 2
+    }
+
+    fn grow_telling(
+        &self,
+        training: &Training,
+        seed: u64,
+        done: &(dyn Fn() + Sync),
+    ) -> Result<Grown, LearnError> {
+        let chosen = choose(training, seed, done)?;
+        let lesson = Lesson::of(training, FULL, seed);
+        done();
+        let grown = lesson.grow(chosen, training, seed)?;
+        done();
+        Ok(grown)
     }
 }
 
@@ -132,12 +150,18 @@ impl Lesson {
 
 /// The candidate that loses least on shapes that it did not learn from.
 ///
+/// `done` is told after each step.
+///
 /// # Errors
 /// [`LearnError`], if one cannot be grown.
-fn choose(training: &Training, seed: u64) -> Result<Candidate, LearnError> {
+fn choose(
+    training: &Training,
+    seed: u64,
+    done: &(dyn Fn() + Sync),
+) -> Result<Candidate, LearnError> {
     let shapes = training.shapes.len();
-    let folds = if shapes < FEW { FOLDS_OF_FEW.min(shapes) } else { FOLDS };
-    if folds < 2 {
+    let folds = folds_of(shapes);
+    if folds == 0 {
         return Ok(CANDIDATES[0]);
     }
     let order = shuffled(shapes, seed);
@@ -150,14 +174,26 @@ fn choose(training: &Training, seed: u64) -> Result<Candidate, LearnError> {
         };
         let (learned, held_out) = (side(false), side(true));
         let lesson = Lesson::of(&learned, BRIEF, seed);
-        let loses =
-            |one: &Candidate| lesson.grow(*one, &learned, seed).map(|tree| lost(&tree, &held_out));
+        done();
+        let loses = |one: &Candidate| {
+            let tree = lesson.grow(*one, &learned, seed)?;
+            done();
+            Ok(lost(&tree, &held_out))
+        };
         CANDIDATES.iter().map(loses).collect()
     };
     let losses: Vec<Vec<f64>> = (0..folds).into_par_iter().map(losses).collect::<Result<_, _>>()?;
     let lost = |at: &usize| losses.iter().map(|fold| fold[*at]).sum::<f64>();
     let best = (0..CANDIDATES.len()).min_by(|one, other| lost(one).total_cmp(&lost(other)));
     Ok(CANDIDATES[best.unwrap_or_default()])
+}
+
+/// Parts that so many shapes are divided into; none where there is only one.
+fn folds_of(shapes: usize) -> usize {
+    match if shapes < FEW { FOLDS_OF_FEW.min(shapes) } else { FOLDS } {
+        1 => 0,
+        folds => folds,
+    }
 }
 
 fn shuffled(count: usize, seed: u64) -> Vec<usize> {
@@ -189,14 +225,14 @@ mod tests {
         let mut random = crate::random::Random::new(3);
         let noise: Vec<f64> = (0..120).map(|_| random.unit()).collect();
         let noisy = training(|row, kernel| noise[2 * row + kernel] + 0.2 * kernel as f64);
-        assert_eq!(choose(&noisy, 0).unwrap(), CANDIDATES[0]);
+        assert_eq!(choose(&noisy, 0, &|| {}).unwrap(), CANDIDATES[0]);
         assert!(matches!(Distilled.grow(&noisy, 0), Ok(Grown::Leaf(_))));
     }
 
     #[test]
     fn what_can_be_learned_is_split_finely_enough() {
         let clear = training(|row, kernel| f64::from((row / 15 % 2 == 0) != (kernel == 0)));
-        assert_ne!(choose(&clear, 0).unwrap(), CANDIDATES[0]);
+        assert_ne!(choose(&clear, 0, &|| {}).unwrap(), CANDIDATES[0]);
         let tree = Distilled.grow(&clear, 0).unwrap();
         let picks = [7, 22, 37, 52].map(|row| tree.rank(clear.shapes[row])[0]);
         assert_eq!(picks, [0, 1, 0, 1]);

@@ -4,14 +4,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::bail;
+use selector_core::ProblemClass;
 use trainer::dataset::Dataset;
 use trainer::performance::Performance;
 use trainer::prune::{Budget, BudgetError, Budgeted, Pruner as _, Request};
 use trainer::score::geometric_mean;
-use trainer::train::Method;
+use trainer::train::{Method, measured_as};
 
 use crate::failure::hinted;
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// The only pruner that keeps a budget.
 const PRUNER: &str = "smoothed";
@@ -60,8 +61,15 @@ pub(super) fn of(
     let unknown = budget.unknown();
     if unknown > 0 {
         out.warn(format_args!(
-            "{unknown} configurations are left out: the data set does not say what their binaries \
-             take"
+            "left out, since the data set does not say what their binaries take: {}",
+            counted(unknown, "configuration")
+        ));
+    }
+    let conflicting = dataset.conflicting_bytes();
+    if let Some(first) = conflicting.first() {
+        out.warn(format_args!(
+            "{} with several sizes of one binary, such as `{first}`: the largest counts",
+            counted(conflicting.len(), "configuration")
         ));
     }
     Ok(budget)
@@ -113,11 +121,19 @@ pub(super) struct Binaries {
     used: u64,
     programs: usize,
     universal: Option<u64>,
+    /// Classes that the model serves and whose programs are not counted: none was measured.
+    uncounted_classes: Vec<String>,
 }
 
 impl Binaries {
-    pub(super) fn of(budget: &Budget, kernels: &[usize]) -> Self {
+    pub(super) fn of(budget: &Budget, dataset: &Dataset, kernels: &[usize]) -> Self {
+        let measured = dataset.classes();
+        let only_served = |class: &ProblemClass| {
+            !measured.contains(class) && measured_as(*class, &measured).is_some()
+        };
+        let uncounted = ProblemClass::all().filter(only_served);
         Self {
+            uncounted_classes: uncounted.map(|class| class.to_string()).collect(),
             budget: budget.bytes(),
             used: budget.used(kernels),
             programs: budget.programs(kernels),
@@ -128,12 +144,20 @@ impl Binaries {
 
 impl fmt::Display for Binaries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { budget, used, programs, universal } = self;
-        write!(f, "{used} of {budget} bytes, {programs} programs ")?;
-        match universal {
-            Some(_) => f.write_str("and the universal kernel's"),
-            None => f.write_str("(the universal kernel's is unknown and comes on top)"),
+        let Self { budget, used, programs, universal, uncounted_classes } = self;
+        write!(f, "{used} of {budget} bytes counted: {}", counted(*programs, "program"))?;
+        if let Some(bytes) = universal {
+            write!(f, ", {bytes} bytes of the universal kernel's")?;
         }
+        let classes = (!uncounted_classes.is_empty())
+            .then(|| format!("classes served but not measured ({})", uncounted_classes.join(", ")));
+        let unknown =
+            universal.is_none().then(|| "the universal kernel, whose size is unknown".to_owned());
+        let not: Vec<String> = classes.into_iter().chain(unknown).collect();
+        if not.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n         not counted, and on top: {}", not.join("; "))
     }
 }
 

@@ -54,7 +54,7 @@ impl Material {
 
     /// What the binaries of a list take, if that is limited.
     pub(super) fn binaries(&self, kernels: &[usize]) -> Option<Binaries> {
-        self.budget.as_ref().map(|budget| Binaries::of(budget, kernels))
+        self.budget.as_ref().map(|budget| Binaries::of(budget, self.dataset(), kernels))
     }
 
     /// Tell what other budgets would give, if there is one.

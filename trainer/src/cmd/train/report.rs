@@ -12,6 +12,7 @@ use trainer::train::{Fitted, Method};
 
 use super::budget::Binaries;
 use super::without::Without;
+use crate::output::counted;
 
 /// All that one training gave.
 #[derive(serde::Serialize)]
@@ -208,8 +209,11 @@ impl fmt::Display for Report {
         writeln!(f, "device   {} (kernel space {})", self.device, self.space)?;
         writeln!(
             f,
-            "data     {shapes} shapes, {configurations} configurations; {} rows read, {dropped} dropped, {} merged",
-            rows.read, rows.merged
+            "data     {}, {}; {} read, {dropped} dropped, {} merged",
+            counted(*shapes, "shape"),
+            counted(*configurations, "configuration"),
+            counted(rows.read, "row"),
+            rows.merged
         )?;
         writeln!(f, "method   {}, {}; seed {}", method.pruner, method.learner, method.seed)?;
         writeln!(f, "kernels  {}", self.kernels.len())?;
@@ -220,15 +224,15 @@ impl fmt::Display for Report {
             writeln!(f, "binaries {binaries}")?;
         }
         self.write_redundancy(f)?;
-        write!(f, "tree     {} leaves, {} deep", self.leaves, self.depth)?;
+        write!(f, "tree     {}, {} deep", counted(self.leaves, "leaf"), self.depth)?;
         if let Some(bytes) = self.bytes {
-            write!(f, "; model {bytes} bytes")?;
+            write!(f, "; model {}", counted(bytes, "byte"))?;
         }
         if self.extra.collapsed > 0 {
             write!(
                 f,
-                "; {} questions collapsed: they cost more than they save",
-                self.extra.collapsed
+                "; {} collapsed: they cost more than they save",
+                counted(self.extra.collapsed, "question")
             )?;
         }
         writeln!(f)?;
@@ -281,17 +285,14 @@ impl Report {
         let mean = self.share_of_optimal.as_ref().map(|shares| shares.mean);
         let shares = [mean, self.fifth_percentile, self.worst, self.one_best, self.ceiling];
         let [share, fifth, worst, one_best, ceiling] = shares.map(percent);
-        let splits = match self.scores.len() {
-            1 => "1 split".to_owned(),
-            count => format!("{count} splits"),
-        };
+        let splits = counted(self.scores.len(), "split");
         row(f, "mean", [share, fifth, worst, one_best, ceiling, splits])?;
         if let (Some(dtpr), Some(dttr)) = (self.dtpr, self.dttr) {
             writeln!(f, "DTPR {dtpr:.3}, DTTR {dttr:.3}")?;
         }
         if self.unmeasured_choices > 0 {
-            let count = self.unmeasured_choices;
-            writeln!(f, "{count} choices were not measured; they count as very slow")?;
+            let count = counted(self.unmeasured_choices, "choice");
+            writeln!(f, "{count} not measured: counted as very slow")?;
         }
         Ok(())
     }

@@ -20,13 +20,16 @@ pub(super) fn fit(
     grower: &dyn Learner,
     question_ns: f64,
     clock: &mut Clock,
+    out: &mut Output,
 ) -> anyhow::Result<(Fitted, usize)> {
     let all: Vec<usize> = (0..dataset.tasks().len()).collect();
     let performance = Performance::of(dataset, &all);
+    let progress = out.progress(train::steps(dataset, &all, grower) as u64, "training");
     let pruned = train::choose(&performance, method);
+    progress.step();
     clock.lap("choosing kernels");
     let method = Method { learner: grower, ..*method };
-    let grown = train::grow(dataset, &all, &performance, &pruned, &method);
+    let grown = train::grow(dataset, &all, &performance, &pruned, &method, &|| progress.step());
     let fitted =
         train::collapse(dataset, grown.context("could not train on all rows")?, question_ns);
     clock.lap("growing trees");
@@ -63,7 +66,7 @@ pub(super) fn scores(
     tuned: Option<usize>,
     out: &mut Output,
 ) -> anyhow::Result<Vec<SplitScore>> {
-    let progress = out.progress(splits.len() as u64, "scoring");
-    let scores = score::score(dataset, splits, method, tuned, &|| progress.step());
+    let progress = out.progress(score::steps(dataset, splits, method) as u64, "scoring");
+    let scores = score::score_telling(dataset, splits, method, tuned, &|| progress.step());
     scores.context("could not train on a split")
 }

@@ -11,7 +11,7 @@ use trainer::train::Method;
 
 use super::report::percent;
 use crate::failure::{Unexpected, hinted};
-use crate::output::Output;
+use crate::output::{Output, counted};
 
 /// Where the model is to be written.
 pub(super) struct Target<'a> {
@@ -76,7 +76,7 @@ impl<'a> Target<'a> {
         }
         file::write_atomically(self.path, blob)
             .with_context(|| format!("could not write `{shown}`"))?;
-        out.note(format_args!("wrote {} bytes to `{shown}`", blob.len()));
+        out.note(format_args!("wrote {} to `{shown}`", counted(blob.len(), "byte")));
         Ok(())
     }
 

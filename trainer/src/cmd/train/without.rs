@@ -76,17 +76,51 @@ impl fmt::Display for Without {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<String> =
             self.configurations.iter().map(|name| format!("`{name}`")).collect();
-        writeln!(f, "\nwithout {}: share of optimal with every configuration", names.join(", "))?;
-        let heads = ["as shipped", "failing", "afresh"];
+        let names = names.join(", ");
+        writeln!(f, "\nwithout {names}: share of optimal with every configuration")?;
+        let longest = self.per_split.iter().map(|one| one.split.chars().count()).max();
+        let width = longest.map_or(10, |longest| (longest + 1).max(10));
         let row = |f: &mut fmt::Formatter<'_>, name: &str, cells: [String; 3]| {
-            write!(f, "{name:<10}")?;
+            write!(f, "{name:<width$}")?;
             cells.iter().try_for_each(|cell| write!(f, "{cell:>12}"))?;
             writeln!(f)
         };
-        row(f, "split", heads.map(str::to_owned))?;
+        row(f, "split", HEADS.map(|(head, _)| head.to_owned()))?;
         for Damage { split, shipped, failing, afresh } in &self.per_split {
             row(f, split, [shipped, failing, afresh].map(|share| percent(Some(*share))))?;
         }
-        row(f, "mean", [self.shipped, self.failing, self.afresh].map(percent))
+        row(f, "mean", [self.shipped, self.failing, self.afresh].map(percent))?;
+        HEADS.iter().try_for_each(|(head, about)| writeln!(f, "{head:<width$}  {about}"))
+    }
+}
+
+/// The columns, and what each says.
+const HEADS: [(&str, &str); 3] = [
+    ("as shipped", "list and tree chosen among all configurations, all of which work"),
+    ("failing", "the same, where those named fail at run time and the leaf's next kernel runs"),
+    ("afresh", "list and tree chosen without those named, which `-o` writes"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned_and_explained_whatever_splits_are_called() {
+        let split = |split: &str| Damage {
+            split: split.to_owned(),
+            shipped: 1.0,
+            failing: 0.5,
+            afresh: 0.75,
+        };
+        let names = ["a", "a_network_with_a_long_name"];
+        let without = Without::of(&["x".to_owned()], names.map(split).to_vec());
+        let text = without.to_string();
+        let table: Vec<_> = text.lines().skip(2).take(4).map(str::len).collect();
+        assert!(table.iter().all(|length| *length == table[0]), "{text}");
+        for (head, about) in HEADS {
+            let explained = |line: &str| line.starts_with(head) && line.ends_with(about);
+            assert_eq!(text.lines().filter(|line| explained(line)).count(), 1, "{text}");
+        }
     }
 }
