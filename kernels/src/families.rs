@@ -2,6 +2,8 @@
 //! to [`ALL`]. The position there is the family's number in models, so nothing is ever removed or
 //! moved.
 
+mod local;
+mod split;
 mod tile;
 mod universal;
 
@@ -50,8 +52,13 @@ pub trait Family: Send + Sync {
         1
     }
 
-    /// Work-items of the largest work-group that is launched, along columns, rows and batch.
+    /// Work-items of a work-group that multiplies, along columns, rows and batch.
     fn work_group(&self, parameters: &[u16]) -> [u64; 3];
+
+    /// Work-items of the largest work-group of any function.
+    fn largest_group(&self, parameters: &[u16]) -> u64 {
+        self.work_group(parameters).iter().product()
+    }
 
     /// Columns and rows of C that a work-item computes, and steps along k that it takes at once.
     fn item(&self, parameters: &[u16]) -> [u64; 3];
@@ -66,7 +73,7 @@ pub trait Family: Send + Sync {
 }
 
 /// Every family, by its number in models. Append only.
-pub static ALL: &[&dyn Family] = &[UNIVERSAL, &tile::Tile];
+pub static ALL: &[&dyn Family] = &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split];
 
 /// The family of the universal kernel.
 pub(crate) static UNIVERSAL: &dyn Family = &universal::Universal;

@@ -42,21 +42,34 @@ mod tests {
 
     use super::*;
 
+    fn names_of(configurations: &[Configuration]) -> Vec<String> {
+        configurations.iter().map(Configuration::to_string).collect()
+    }
+
     #[test]
     fn the_first_papers_640_configurations_come_from_64_programs_a_class() {
-        let all = all();
-        assert_eq!(all.len(), 640);
-        let names: BTreeSet<_> = all.iter().map(Configuration::to_string).collect();
-        assert_eq!(names.len(), 640);
-        assert_eq!(all[0].to_string(), "tile:1x1x1@1x64");
-        assert_eq!(all[13].to_string(), "tile:1x1x2@8x16");
-        assert_eq!(all[639].to_string(), "tile:8x8x8@128x1");
+        let tile: Vec<_> = all().into_iter().filter(|one| one.family().name() == "tile").collect();
+        assert_eq!(tile.len(), 640);
+        let names = names_of(&tile);
+        assert_eq!(names[0], "tile:1x1x1@1x64");
+        assert_eq!(names[13], "tile:1x1x2@8x16");
+        assert_eq!(names[639], "tile:8x8x8@128x1");
         for class in ProblemClass::all() {
-            let programs: Vec<_> = all.iter().map(|one| one.program(class)).collect();
+            let programs: Vec<_> = tile.iter().map(|one| one.program(class)).collect();
             let names: BTreeSet<_> = programs.iter().map(|program| &program.name).collect();
             let options: BTreeSet<_> = programs.iter().map(|program| &program.options).collect();
             assert_eq!((names.len(), options.len()), (64, 64), "{class}");
             assert!(names.contains(&format!("tile:4x8x2/{class}")));
+        }
+    }
+
+    #[test]
+    fn every_configuration_has_one_name_and_is_read_back_from_it() {
+        let all = all();
+        let names: BTreeSet<_> = names_of(&all).into_iter().collect();
+        assert_eq!(names.len(), all.len());
+        for (name, one) in names_of(&all).iter().zip(&all) {
+            assert_eq!(name.parse().as_ref(), Ok(one));
         }
     }
 

@@ -1,0 +1,308 @@
+// Families `local` and `split`: a work-group computes a TILE_M x TILE_N tile of C from tiles of A
+// and B in local memory, a work-item ITEM_M x ITEM_N of it from registers. While one pair of tiles
+// is multiplied the next is on its way from memory to registers, and then goes to the other half
+// of local memory: one barrier for TILE_K steps along k.
+//
+//                TILE_N            A is m x k (k x m if TRANSPOSE_A), B is k x n (n x k if
+//              +---------+         TRANSPOSE_B), C is m x n, all row-major. Columns are dimension 0,
+//       TILE_K |    B    |         rows dimension 1; dimension 2 is the batch, times the parts of k
+//              +---------+         if SPLIT.
+//       +-----++---------+
+// TILE_M|  A  ||    C    |
+//       |     ||         |
+//       +-----++---------+
+//
+// With SPLIT each part of k writes its sums to the scratch memory, and `reduce` adds them in the
+// order of the parts. Positions within one matrix fit 32 bits (the host checks), those between
+// matrices need not.
+#if !defined(TILE_M) || !defined(TILE_N) || !defined(TILE_K) || !defined(ITEM_M) || !defined(ITEM_N)
+#error "define TILE_M, TILE_N and TILE_K, and ITEM_M and ITEM_N, multiples of 4 that divide them"
+#endif
+#if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B) || !defined(HALF) || !defined(SPLIT)
+#error "define TRANSPOSE_A, TRANSPOSE_B, HALF and SPLIT: 0 or 1"
+#endif
+
+// Four elements: from and to where they are aligned to four, and one alone.
+#if HALF
+typedef half element;
+inline float4 load4(global const element *from) {
+  const ushort4 bits = *(global const ushort4 *)from;
+  return vload_half4(0, (const half *)&bits);
+}
+inline void store4(float4 value, global element *to) { vstore_half4(value, 0, to); }
+inline float load1(global const element *from) { return vload_half(0, from); }
+inline void store1(float value, global element *to) { vstore_half(value, 0, to); }
+#else
+typedef float element;
+inline float4 load4(global const element *from) { return *(global const float4 *)from; }
+inline void store4(float4 value, global element *to) { *(global float4 *)to = value; }
+inline float load1(global const element *from) { return *from; }
+inline void store1(float value, global element *to) { *to = value; }
+#endif
+
+// The first `count` of four elements in a row, and zeros: nothing beyond them is read.
+inline float4 load_some(global const element *from, uint count) {
+  float4 some = (float4)(0.0f);
+  if (count > 0) some.x = load1(from);
+  if (count > 1) some.y = load1(from + 1);
+  if (count > 2) some.z = load1(from + 2);
+  if (count > 3) some.w = load1(from + 3);
+  return some;
+}
+
+// How many of the four positions from `first` on are below `end`.
+inline uint below(uint first, uint end) { return first < end ? min(end - first, 4u) : 0; }
+
+// Work-items along columns and rows of the tile. Neighbours hold four columns or rows each, so
+// that they read consecutive vectors; 8 along columns share a row of A.
+#define ACROSS (TILE_N / ITEM_N)
+#define DOWN (TILE_M / ITEM_M)
+#define GROUP (ACROSS * DOWN)
+#define SIDE_BY_SIDE (ACROSS < 8 ? ACROSS : 8)
+
+// A tile in local memory has a row for each step along k. Vectors along k are spread over four
+// rows: padding keeps those in different banks.
+#define A_ROW (TILE_M + (TRANSPOSE_A ? 0 : 4))
+#define B_ROW (TILE_N + (TRANSPOSE_B ? 4 : 0))
+// Vectors of each tile that a work-item moves.
+#define A_VECTORS (TILE_M * TILE_K / 4 / GROUP)
+#define B_VECTORS (TILE_N * TILE_K / 4 / GROUP)
+
+// Vector `v` of a work-item lies along k: at step STEP_ALONG of row ROW_ALONG of its tile.
+#define VECTOR(v) (item + (v) * GROUP)
+#define STEP_ALONG(v) (VECTOR(v) % (TILE_K / 4) * 4)
+#define ROW_ALONG(v) (VECTOR(v) / (TILE_K / 4))
+// Or it lies across k: at step STEP_ACROSS, from column COLUMN_ACROSS on.
+#define STEP_ACROSS(v, tile) (VECTOR(v) / ((tile) / 4))
+#define COLUMN_ACROSS(v, tile) (VECTOR(v) % ((tile) / 4) * 4)
+
+// PLACE_*: position of a vector in its matrix at the first step. A row or vector beyond the matrix
+// gives way to the last one, which is read again but not stored.
+// FETCH_*: four elements; unless all of a tile's vectors are whole and aligned, one by one, with
+// zeros beyond k and beyond the matrix.
+// KEEP_*: from registers to local memory.
+#define PLACE_ALONG(v, start, size, leading) \
+  (min((start) + ROW_ALONG(v), (size)-1) * (leading) + STEP_ALONG(v) + first)
+#define PLACE_ACROSS(v, tile, start, size, leading, wide)  \
+  ((first + STEP_ACROSS(v, tile)) * (leading) +            \
+   ((wide) ? min((start) + COLUMN_ACROSS(v, tile), (size)-4) : (start) + COLUMN_ACROSS(v, tile)))
+#define FETCH_ALONG(v, from, whole) \
+  ((whole) ? load4(from) : load_some(from, below(STEP_ALONG(v), rest)))
+#define FETCH_ACROSS(v, tile, start, size, from, whole) \
+  ((whole) ? load4(from)                                \
+           : load_some(from, STEP_ACROSS(v, tile) < rest \
+                                 ? below((start) + COLUMN_ACROSS(v, tile), size) : 0))
+#define KEEP_ALONG(v, value, tile, row)                                  \
+  {                                                                      \
+    local float *to = (tile) + STEP_ALONG(v) * (row) + ROW_ALONG(v);     \
+    to[0] = (value).x;                                                   \
+    to[row] = (value).y;                                                 \
+    to[2 * (row)] = (value).z;                                           \
+    to[3 * (row)] = (value).w;                                           \
+  }
+#define KEEP_ACROSS(v, value, size, tile, row) \
+  *(local float4 *)((tile) + STEP_ACROSS(v, size) * (row) + COLUMN_ACROSS(v, size)) = (value)
+
+#define ALL_OF(v, count) _Pragma("unroll") for (uint v = 0; v < (count); ++v)
+
+kernel __attribute__((reqd_work_group_size(ACROSS, DOWN, 1)))
+void gemm(uint m, uint n, uint k, float alpha, float beta,
+          global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
+          global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
+          global element *restrict c, ulong c_offset, uint c_leading, ulong c_stride
+#if SPLIT
+          , uint parts, global float *restrict scratch
+#endif
+) {
+  local float a_tiles[2 * TILE_K * A_ROW] __attribute__((aligned(16)));
+  local float b_tiles[2 * TILE_K * B_ROW] __attribute__((aligned(16)));
+  const uint item = get_local_id(0) + get_local_id(1) * ACROSS;
+  const uint tx = item % SIDE_BY_SIDE + item / (SIDE_BY_SIDE * DOWN) * SIDE_BY_SIDE;
+  const uint ty = item / SIDE_BY_SIDE % DOWN;
+  const uint side = (uint)(get_global_id(0) / ACROSS) * TILE_N;
+  const uint top = (uint)(get_global_id(1) / DOWN) * TILE_M;
+#if SPLIT
+  // Each part takes whole tiles along k.
+  const uint each = parts == 1 ? k : ((k - 1) / parts / TILE_K + 1) * TILE_K;
+  const ulong batch = get_global_id(2) / parts;
+  const uint first = min((uint)(get_global_id(2) % parts) * each, k);
+  uint rest = min(each, k - first);
+#else
+  const ulong batch = get_global_id(2);
+  const uint first = 0;
+  uint rest = k;
+#endif
+  a += a_offset + batch * a_stride;
+  b += b_offset + batch * b_stride;
+
+  // Whether vectors of four are aligned, and none crosses an edge other than that of k.
+  const bool a_wide = ((a_offset | a_leading | a_stride | (TRANSPOSE_A ? m : 0)) & 3) == 0;
+  const bool b_wide = ((b_offset | b_leading | b_stride | (TRANSPOSE_B ? 0 : n)) & 3) == 0;
+
+  uint a_at[A_VECTORS], b_at[B_VECTORS];
+  float4 a_next[A_VECTORS], b_next[B_VECTORS];
+#if TRANSPOSE_A
+#define A_STEP (TILE_K * a_leading)
+#define A_PLACE(v) PLACE_ACROSS(v, TILE_M, top, m, a_leading, a_wide)
+#define A_FETCH(v, whole) FETCH_ACROSS(v, TILE_M, top, m, a + a_at[v], whole)
+#define A_KEEP(v, tile) KEEP_ACROSS(v, a_next[v], TILE_M, tile, A_ROW)
+#else
+#define A_STEP TILE_K
+#define A_PLACE(v) PLACE_ALONG(v, top, m, a_leading)
+#define A_FETCH(v, whole) FETCH_ALONG(v, a + a_at[v], whole)
+#define A_KEEP(v, tile) KEEP_ALONG(v, a_next[v], tile, A_ROW)
+#endif
+#if TRANSPOSE_B
+#define B_STEP TILE_K
+#define B_PLACE(v) PLACE_ALONG(v, side, n, b_leading)
+#define B_FETCH(v, whole) FETCH_ALONG(v, b + b_at[v], whole)
+#define B_KEEP(v, tile) KEEP_ALONG(v, b_next[v], tile, B_ROW)
+#else
+#define B_STEP (TILE_K * b_leading)
+#define B_PLACE(v) PLACE_ACROSS(v, TILE_N, side, n, b_leading, b_wide)
+#define B_FETCH(v, whole) FETCH_ACROSS(v, TILE_N, side, n, b + b_at[v], whole)
+#define B_KEEP(v, tile) KEEP_ACROSS(v, b_next[v], TILE_N, tile, B_ROW)
+#endif
+
+// The next tiles to registers; two branches, so that a whole tile takes the short one.
+#define FETCH_TILES()                                                  \
+  if (a_wide && rest >= TILE_K) {                                 \
+    ALL_OF(v, A_VECTORS) { a_next[v] = A_FETCH(v, true); }             \
+  } else {                                                             \
+    ALL_OF(v, A_VECTORS) { a_next[v] = A_FETCH(v, false); }            \
+  }                                                                    \
+  if (b_wide && rest >= TILE_K) {                                 \
+    ALL_OF(v, B_VECTORS) { b_next[v] = B_FETCH(v, true); }             \
+  } else {                                                             \
+    ALL_OF(v, B_VECTORS) { b_next[v] = B_FETCH(v, false); }            \
+  }                                                                    \
+  ALL_OF(v, A_VECTORS) { a_at[v] += A_STEP; }                          \
+  ALL_OF(v, B_VECTORS) { b_at[v] += B_STEP; }
+#define KEEP_TILES(half_of)                                                      \
+  ALL_OF(v, A_VECTORS) { A_KEEP(v, a_tiles + (half_of) * TILE_K * A_ROW); }      \
+  ALL_OF(v, B_VECTORS) { B_KEEP(v, b_tiles + (half_of) * TILE_K * B_ROW); }      \
+  barrier(CLK_LOCAL_MEM_FENCE)
+
+  ALL_OF(v, A_VECTORS) { a_at[v] = A_PLACE(v); }
+  ALL_OF(v, B_VECTORS) { b_at[v] = B_PLACE(v); }
+
+  float sum[ITEM_M][ITEM_N];
+  ALL_OF(i, ITEM_M) {
+    ALL_OF(j, ITEM_N) { sum[i][j] = 0.0f; }
+  }
+
+  if (rest > 0) {
+    FETCH_TILES();
+    KEEP_TILES(0);
+  }
+  uint now = 0;
+  while (rest > 0) {
+    rest -= min(rest, (uint)TILE_K);
+    if (rest > 0) {
+      FETCH_TILES();
+    }
+    local const float *a_tile = a_tiles + now * TILE_K * A_ROW + ty * 4;
+    local const float *b_tile = b_tiles + now * TILE_K * B_ROW + tx * 4;
+    ALL_OF(l, TILE_K) {
+      float left[ITEM_M], right[ITEM_N];
+      ALL_OF(i, ITEM_M / 4) {
+        vstore4(*(local const float4 *)(a_tile + l * A_ROW + i * 4 * DOWN), i, left);
+      }
+      ALL_OF(j, ITEM_N / 4) {
+        vstore4(*(local const float4 *)(b_tile + l * B_ROW + j * 4 * ACROSS), j, right);
+      }
+      ALL_OF(i, ITEM_M) {
+        ALL_OF(j, ITEM_N) { sum[i][j] = mad(left[i], right[j], sum[i][j]); }
+      }
+    }
+    if (rest > 0) {
+      now ^= 1;
+      KEEP_TILES(now);
+    }
+  }
+
+#if SPLIT
+  if (parts > 1) {
+    // All of this part's sums, dense.
+    global float *to = scratch + get_global_id(2) * m * n;
+    ALL_OF(i, ITEM_M) {
+      const uint row = top + (i / 4 * DOWN + ty) * 4 + i % 4;
+      ALL_OF(j, ITEM_N) {
+        const uint column = side + (j / 4 * ACROSS + tx) * 4 + j % 4;
+        if (row < m && column < n) {
+          to[row * n + column] = sum[i][j];
+        }
+      }
+    }
+    return;
+  }
+#endif
+  // Without products there is nothing that alpha could turn into NaN.
+  const float factor = k == 0 ? 0.0f : alpha;
+  const bool c_wide = ((c_offset | c_leading | c_stride) & 3) == 0;
+  c += c_offset + batch * c_stride;
+  ALL_OF(i, ITEM_M) {
+    const uint row = top + (i / 4 * DOWN + ty) * 4 + i % 4;
+    if (row < m) {
+      ALL_OF(j, ITEM_N / 4) {
+        const uint column = side + (j * ACROSS + tx) * 4;
+        global element *to = c + row * c_leading + column;
+        const uint count = below(column, n);
+        float4 value = factor * vload4(j, sum[i]);
+        if (c_wide && count == 4) {
+          if (beta != 0.0f) {
+            value = mad((float4)(beta), load4(to), value);
+          }
+          store4(value, to);
+        } else {
+          if (beta != 0.0f) {
+            value = mad((float4)(beta), load_some(to, count), value);
+          }
+          if (count > 0) store1(value.x, to);
+          if (count > 1) store1(value.y, to + 1);
+          if (count > 2) store1(value.z, to + 2);
+          if (count > 3) store1(value.w, to + 3);
+        }
+      }
+    }
+  }
+}
+
+#if SPLIT
+#define LANES 8
+#define COLUMNS 32
+
+// C from the sums of all parts: work-groups of COLUMNS elements of C and LANES work-items for each,
+// which take every LANES-th part in turn.
+kernel __attribute__((reqd_work_group_size(COLUMNS, LANES, 1)))
+void reduce(uint m, uint n, uint k, float alpha, float beta,
+            global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
+            global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
+            global element *restrict c, ulong c_offset, uint c_leading, ulong c_stride,
+            uint parts, global float *restrict scratch) {
+  local float sums[LANES][COLUMNS];
+  const uint here = get_local_id(0);
+  const uint lane = get_local_id(1);
+  const ulong position = get_global_id(0);
+  const ulong size = (ulong)m * n;
+  const ulong batch = get_global_id(2);
+  float sum = 0.0f;
+  if (position < size) {
+    global const float *from = scratch + batch * parts * size + position;
+    for (uint part = lane; part < parts; part += LANES) {
+      sum += from[part * size];
+    }
+  }
+  sums[lane][here] = sum;
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (lane > 0 || position >= size) {
+    return;
+  }
+  ALL_OF(other, LANES - 1) { sum += sums[other + 1][here]; }
+  const uint row = (uint)position / n;
+  const uint column = (uint)position % n;
+  global element *to = c + c_offset + batch * c_stride + row * c_leading + column;
+  const float value = alpha * sum;
+  store1(beta == 0.0f ? value : mad(beta, load1(to), value), to);
+}
+#endif

@@ -1,0 +1,131 @@
+//! Family `split`: family `local` with k split among work-groups, `split:MxNxK@RxC+G`. Where C has
+//! fewer tiles than G, each is computed by several work-groups, whose sums are then added; so a
+//! small C with a long k fills the device too.
+
+use selector_core::ProblemClass;
+
+use super::Family;
+use super::local::Blocking;
+use crate::{CheckedProblem, Launch, Launches, Limits, Misfit, Program};
+
+/// Work-groups that there should be.
+const TARGETS: [u16; 4] = [64, 132, 264, 528];
+
+/// Fewest steps along k that are worth a part.
+const SHORTEST_PART: u64 = 64;
+
+/// Elements of C and parts that a work-group of the reduction adds.
+const REDUCTION: [u64; 3] = [32, 8, 1];
+
+/// Parameters: those of `local`, and work-groups that there should be.
+pub(super) struct Split;
+
+fn split(parameters: &[u16]) -> (Blocking, u16) {
+    // `allows` was asked before; anything else would be a tile of nothing.
+    let [five @ .., target] = parameters.try_into().unwrap_or(&[4; 6]);
+    (Blocking::new(five), *target)
+}
+
+impl Family for Split {
+    fn name(&self) -> &'static str {
+        "split"
+    }
+
+    fn source(&self) -> &'static str {
+        include_str!("../../cl/local.cl")
+    }
+
+    fn expected(&self) -> &'static str {
+        "MxNxK@RxC+G: the parameters of family `local`, and G 64, 132, 264 or 528"
+    }
+
+    fn parse(&self, text: &str) -> Option<Vec<u16>> {
+        let (blocking, target) = text.split_once('+')?;
+        let mut parameters = Blocking::parse(blocking)?;
+        parameters.push(target.parse().ok()?);
+        Some(parameters)
+    }
+
+    fn write(&self, parameters: &[u16]) -> String {
+        let (blocking, target) = split(parameters);
+        format!("{}+{target}", blocking.write())
+    }
+
+    fn allows(&self, parameters: &[u16]) -> bool {
+        parameters.len() == 6 && {
+            let (blocking, target) = split(parameters);
+            blocking.is_allowed() && TARGETS.contains(&target)
+        }
+    }
+
+    fn space(&self) -> Vec<Vec<u16>> {
+        let with = |five: [u16; 5]| TARGETS.map(|target| [&five[..], &[target]].concat());
+        Blocking::space().into_iter().flat_map(with).collect()
+    }
+
+    fn program(&self, parameters: &[u16], class: ProblemClass) -> Program {
+        let (blocking, _) = split(parameters);
+        Program {
+            name: format!("split:{}/{class}", blocking.write()),
+            source: self.source(),
+            options: blocking.options(class, true),
+            class,
+            functions: &["gemm", "reduce"],
+            scratch: true,
+        }
+    }
+
+    fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Launches {
+        let parts = u64::from(self.parts(parameters, problem));
+        let shape = problem.problem().shape;
+        let batch = u64::from(shape.batch);
+        let launches = split(parameters).0.launches(problem, batch * parts);
+        if parts == 1 {
+            return launches;
+        }
+        let elements = u64::from(shape.m) * u64::from(shape.n);
+        launches.then(Launch::cover([elements, REDUCTION[1], batch], REDUCTION).of(1))
+    }
+
+    fn scratch(&self, parameters: &[u16], problem: &CheckedProblem) -> u64 {
+        match u64::from(self.parts(parameters, problem)) {
+            1 => 0,
+            parts => {
+                let shape = problem.problem().shape;
+                let layers = u64::from(shape.batch).saturating_mul(parts);
+                (u64::from(shape.m) * u64::from(shape.n)).saturating_mul(layers).saturating_mul(4)
+            }
+        }
+    }
+
+    fn parts(&self, parameters: &[u16], problem: &CheckedProblem) -> u32 {
+        let (blocking, target) = split(parameters);
+        let [columns, rows] = blocking.groups(problem);
+        let batch = u64::from(problem.problem().shape.batch);
+        let groups = columns.saturating_mul(rows).saturating_mul(batch).max(1);
+        let k = u64::from(problem.effective_k());
+        let parts = (u64::from(target) / groups).min(k / SHORTEST_PART).max(1);
+        // Parts are whole tiles along k: with fewer of them none stays empty.
+        let [.., step] = blocking.item();
+        let each = k.div_ceil(parts).next_multiple_of(step).max(1);
+        k.div_ceil(each).max(1) as u32
+    }
+
+    fn work_group(&self, parameters: &[u16]) -> [u64; 3] {
+        split(parameters).0.work_group()
+    }
+
+    fn largest_group(&self, parameters: &[u16]) -> u64 {
+        let multiplies: u64 = self.work_group(parameters).iter().product();
+        multiplies.max(REDUCTION.iter().product())
+    }
+
+    fn item(&self, parameters: &[u16]) -> [u64; 3] {
+        split(parameters).0.item()
+    }
+
+    fn fits(&self, parameters: &[u16], limits: &Limits) -> Result<(), Misfit> {
+        split(parameters).0.fits(limits)?;
+        limits.check_work_group(REDUCTION)
+    }
+}
