@@ -22,37 +22,6 @@
 #error "define TRANSPOSE_A, TRANSPOSE_B, HALF and SPLIT: 0 or 1"
 #endif
 
-// Four elements: from and to where they are aligned to four, and one alone.
-#if HALF
-typedef half element;
-inline float4 load4(global const element *from) {
-  const ushort4 bits = *(global const ushort4 *)from;
-  return vload_half4(0, (const half *)&bits);
-}
-inline void store4(float4 value, global element *to) { vstore_half4(value, 0, to); }
-inline float load1(global const element *from) { return vload_half(0, from); }
-inline void store1(float value, global element *to) { vstore_half(value, 0, to); }
-#else
-typedef float element;
-inline float4 load4(global const element *from) { return *(global const float4 *)from; }
-inline void store4(float4 value, global element *to) { *(global float4 *)to = value; }
-inline float load1(global const element *from) { return *from; }
-inline void store1(float value, global element *to) { *to = value; }
-#endif
-
-// The first `count` of four elements in a row, and zeros: nothing beyond them is read.
-inline float4 load_some(global const element *from, uint count) {
-  float4 some = (float4)(0.0f);
-  if (count > 0) some.x = load1(from);
-  if (count > 1) some.y = load1(from + 1);
-  if (count > 2) some.z = load1(from + 2);
-  if (count > 3) some.w = load1(from + 3);
-  return some;
-}
-
-// How many of the four positions from `first` on are below `end`.
-inline uint below(uint first, uint end) { return first < end ? min(end - first, 4u) : 0; }
-
 // Work-items along columns and rows of the tile. Neighbours hold four columns or rows each, so
 // that they read consecutive vectors; 8 along columns share a row of A.
 #define ACROSS (TILE_N / ITEM_N)
@@ -102,8 +71,6 @@ inline uint below(uint first, uint end) { return first < end ? min(end - first, 
   }
 #define KEEP_ACROSS(v, value, size, tile, row) \
   *(local float4 *)((tile) + STEP_ACROSS(v, size) * (row) + COLUMN_ACROSS(v, size)) = (value)
-
-#define ALL_OF(v, count) _Pragma("unroll") for (uint v = 0; v < (count); ++v)
 
 kernel __attribute__((reqd_work_group_size(ACROSS, DOWN, 1)))
 void gemm(uint m, uint n, uint k, float alpha, float beta,
@@ -267,42 +234,3 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
     }
   }
 }
-
-#if SPLIT
-#define LANES 8
-#define COLUMNS 32
-
-// C from the sums of all parts: work-groups of COLUMNS elements of C and LANES work-items for each,
-// which take every LANES-th part in turn.
-kernel __attribute__((reqd_work_group_size(COLUMNS, LANES, 1)))
-void reduce(uint m, uint n, uint k, float alpha, float beta,
-            global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
-            global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
-            global element *restrict c, ulong c_offset, uint c_leading, ulong c_stride,
-            uint parts, global float *restrict scratch) {
-  local float sums[LANES][COLUMNS];
-  const uint here = get_local_id(0);
-  const uint lane = get_local_id(1);
-  const ulong position = get_global_id(0);
-  const ulong size = (ulong)m * n;
-  const ulong batch = get_global_id(2);
-  float sum = 0.0f;
-  if (position < size) {
-    global const float *from = scratch + batch * parts * size + position;
-    for (uint part = lane; part < parts; part += LANES) {
-      sum += from[part * size];
-    }
-  }
-  sums[lane][here] = sum;
-  barrier(CLK_LOCAL_MEM_FENCE);
-  if (lane > 0 || position >= size) {
-    return;
-  }
-  ALL_OF(other, LANES - 1) { sum += sums[other + 1][here]; }
-  const uint row = (uint)position / n;
-  const uint column = (uint)position % n;
-  global element *to = c + c_offset + batch * c_stride + row * c_leading + column;
-  const float value = alpha * sum;
-  store1(beta == 0.0f ? value : mad(beta, load1(to), value), to);
-}
-#endif

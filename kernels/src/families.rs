@@ -3,6 +3,8 @@
 //! moved.
 
 mod local;
+mod parted;
+mod skinny;
 mod split;
 mod tile;
 mod universal;
@@ -73,7 +75,8 @@ pub trait Family: Send + Sync {
 }
 
 /// Every family, by its number in models. Append only.
-pub static ALL: &[&dyn Family] = &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split];
+pub static ALL: &[&dyn Family] =
+    &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split, &skinny::Skinny];
 
 /// The family of the universal kernel.
 pub(crate) static UNIVERSAL: &dyn Family = &universal::Universal;

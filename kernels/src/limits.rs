@@ -44,6 +44,15 @@ pub enum Misfit {
 }
 
 impl Limits {
+    /// Whether this much local memory is there.
+    ///
+    /// # Errors
+    /// [`Misfit::LocalMemory`].
+    pub fn check_local_memory(&self, need: u64) -> Result<(), Misfit> {
+        let have = self.local_memory;
+        if need > have { Err(Misfit::LocalMemory { need, have }) } else { Ok(()) }
+    }
+
     /// Whether a work-group of this size is allowed.
     ///
     /// # Errors

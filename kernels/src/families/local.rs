@@ -3,6 +3,7 @@
 
 use selector_core::ProblemClass;
 
+use super::parted::LOCAL_MEMORY;
 use super::{Family, class_options};
 use crate::{CheckedProblem, Launch, Launches, Limits, Misfit, Program};
 
@@ -35,9 +36,6 @@ const GROUPS: std::ops::RangeInclusive<u64> = 32..=256;
 
 /// Elements that are moved at once.
 const VECTOR: u64 = 4;
-
-/// Local memory that every device with any has.
-const LOCAL_MEMORY: u64 = 48 * 1024;
 
 /// Parameters: the tile's rows, columns and steps; a work-item's rows and columns.
 pub(super) struct Local;
@@ -149,10 +147,7 @@ impl Blocking {
 
     /// Whether a device with these limits can run the kernel.
     pub(super) fn fits(&self, limits: &Limits) -> Result<(), Misfit> {
-        let (need, have) = (self.local_memory(), limits.local_memory);
-        if need > have {
-            return Err(Misfit::LocalMemory { need, have });
-        }
+        limits.check_local_memory(self.local_memory())?;
         limits.check_work_group(self.work_group())
     }
 }
@@ -168,7 +163,7 @@ impl Family for Local {
     }
 
     fn source(&self) -> &'static str {
-        include_str!("../../cl/local.cl")
+        concat!(include_str!("../../cl/elements.cl"), include_str!("../../cl/local.cl"))
     }
 
     fn expected(&self) -> &'static str {

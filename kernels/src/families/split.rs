@@ -6,16 +6,11 @@ use selector_core::ProblemClass;
 
 use super::Family;
 use super::local::Blocking;
-use crate::{CheckedProblem, Launch, Launches, Limits, Misfit, Program};
+use super::parted::{self, REDUCTION};
+use crate::{CheckedProblem, Launches, Limits, Misfit, Program};
 
 /// Work-groups that there should be.
 const TARGETS: [u16; 4] = [64, 132, 264, 528];
-
-/// Fewest steps along k that are worth a part.
-const SHORTEST_PART: u64 = 64;
-
-/// Elements of C and parts that a work-group of the reduction adds.
-const REDUCTION: [u64; 3] = [32, 8, 1];
 
 /// Parameters: those of `local`, and work-groups that there should be.
 pub(super) struct Split;
@@ -32,7 +27,11 @@ impl Family for Split {
     }
 
     fn source(&self) -> &'static str {
-        include_str!("../../cl/local.cl")
+        concat!(
+            include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/local.cl"),
+            include_str!("../../cl/reduce.cl")
+        )
     }
 
     fn expected(&self) -> &'static str {
@@ -76,39 +75,20 @@ impl Family for Split {
     }
 
     fn launches(&self, parameters: &[u16], problem: &CheckedProblem) -> Launches {
-        let parts = u64::from(self.parts(parameters, problem));
-        let shape = problem.problem().shape;
-        let batch = u64::from(shape.batch);
-        let launches = split(parameters).0.launches(problem, batch * parts);
-        if parts == 1 {
-            return launches;
-        }
-        let elements = u64::from(shape.m) * u64::from(shape.n);
-        launches.then(Launch::cover([elements, REDUCTION[1], batch], REDUCTION).of(1))
+        let parts = self.parts(parameters, problem);
+        let layers = u64::from(problem.problem().shape.batch) * u64::from(parts);
+        parted::then_reduce(split(parameters).0.launches(problem, layers), problem, parts)
     }
 
     fn scratch(&self, parameters: &[u16], problem: &CheckedProblem) -> u64 {
-        match u64::from(self.parts(parameters, problem)) {
-            1 => 0,
-            parts => {
-                let shape = problem.problem().shape;
-                let layers = u64::from(shape.batch).saturating_mul(parts);
-                (u64::from(shape.m) * u64::from(shape.n)).saturating_mul(layers).saturating_mul(4)
-            }
-        }
+        parted::scratch(problem, self.parts(parameters, problem))
     }
 
     fn parts(&self, parameters: &[u16], problem: &CheckedProblem) -> u32 {
         let (blocking, target) = split(parameters);
         let [columns, rows] = blocking.groups(problem);
-        let batch = u64::from(problem.problem().shape.batch);
-        let groups = columns.saturating_mul(rows).saturating_mul(batch).max(1);
-        let k = u64::from(problem.effective_k());
-        let parts = (u64::from(target) / groups).min(k / SHORTEST_PART).max(1);
-        // Parts are whole tiles along k: with fewer of them none stays empty.
-        let [.., step] = blocking.item();
-        let each = k.div_ceil(parts).next_multiple_of(step).max(1);
-        k.div_ceil(each).max(1) as u32
+        let [.., steps] = blocking.item();
+        parted::parts(problem, columns.saturating_mul(rows), u64::from(target), steps)
     }
 
     fn work_group(&self, parameters: &[u16]) -> [u64; 3] {
