@@ -76,21 +76,30 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   const bool whole = aligned && LONG == 4 && start < long_size && long_size - start >= 4;
   const uint count = min(below(start, long_size), (uint)LONG);
 #define LONG_AT(j) (start + (j))
-  if (count > 0) {
-#pragma unroll 4
-    for (uint l = lane; l < steps; l += LANES) {
-      global const element *from = wide + (first + l) * long_leading + start;
-      const float4 right = whole ? load4(from) : load_some(from, count);
-      ALL_OF(i, SHORT) {
-        const float left = load1(NARROW(i, first + l));
-        sum[i][0] = mad(left, right.x, sum[i][0]);
+#define MULTIPLY(load)                                                   \
+  _Pragma("unroll 4") for (uint l = lane; l < steps; l += LANES) {       \
+    global const element *from = wide + (first + l) * long_leading + start; \
+    const float4 right = load;                                           \
+    float left[SHORT];                                                   \
+    ALL_OF(i, SHORT) { left[i] = load1(NARROW(i, first + l)); }          \
+    ALL_OF(i, SHORT) { MULTIPLY_ROW(sum[i], left[i], right) }            \
+  }
 #if LONG == 4
-        sum[i][1] = mad(left, right.y, sum[i][1]);
-        sum[i][2] = mad(left, right.z, sum[i][2]);
-        sum[i][3] = mad(left, right.w, sum[i][3]);
+#define MULTIPLY_ROW(row, left, right)     \
+  row[0] = mad(left, right.x, row[0]);     \
+  row[1] = mad(left, right.y, row[1]);     \
+  row[2] = mad(left, right.z, row[2]);     \
+  row[3] = mad(left, right.w, row[3]);
+#else
+#define MULTIPLY_ROW(row, left, right) row[0] = mad(left, right.x, row[0]);
 #endif
-      }
-    }
+  // A loop for each kind of load, so that the loads of several steps can be under way at once.
+  if (whole) {
+    MULTIPLY(load4(from))
+  } else if (count == 1) {
+    MULTIPLY((float4)(load1(from)))
+  } else if (count > 1) {
+    MULTIPLY(load_some(from, count))
   }
 #else
 #define LONG_AT(j) ((group * LONG + (j)) * GROUP + place)
