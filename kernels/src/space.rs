@@ -13,6 +13,18 @@ pub fn all() -> Vec<Configuration> {
     shipped.flat_map(|family| families::configurations(*family)).collect()
 }
 
+/// At most 200 configurations that cover the whole space well on every device measured so far: what to
+/// measure where there is no time for all. Those of a family come together, the most useful first.
+///
+/// They were drawn from `h200-tile640`, `xeon-tile208` and runs of all families on the H200 and on PoCL,
+/// each time the configuration that adds most to what those before reach.
+#[must_use]
+pub fn starter() -> Vec<Configuration> {
+    let lines = include_str!("../starter.txt").lines().map(str::trim);
+    let named = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    named.filter_map(|line| line.parse().ok()).collect()
+}
+
 /// The hash of everything that measurements depend on: sources, names of configurations, and the
 /// options that they are built with. Measurements with different hashes do not mix.
 #[must_use]
@@ -70,6 +82,24 @@ mod tests {
         assert_eq!(names.len(), all.len());
         for (name, one) in names_of(&all).iter().zip(&all) {
             assert_eq!(name.parse().as_ref(), Ok(one));
+        }
+    }
+
+    #[test]
+    fn the_starter_set_is_small_and_every_line_of_it_is_a_configuration_of_the_space() {
+        let starter = starter();
+        let names = names_of(&starter);
+        let lines = include_str!("../starter.txt").lines();
+        let named: Vec<_> =
+            lines.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+        assert_eq!(names, named);
+        assert!((50..=200).contains(&names.len()), "{}", names.len());
+        assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        let all = names_of(&all());
+        assert!(names.iter().all(|name| all.contains(name)));
+        for family in families::ALL.iter().skip(1) {
+            let of_family = starter.iter().filter(|one| one.family().name() == family.name());
+            assert!(of_family.count() > 0, "{}", family.name());
         }
     }
 

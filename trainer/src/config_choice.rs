@@ -8,12 +8,14 @@ use kernels::{Configuration, ConfigurationError, Limits, space};
 
 use crate::random::Random;
 
-/// What a user asks for, as text: `all`, a number, configurations separated by commas, or the path
+/// What a user asks for, as text: `all`, `starter`, a number, configurations separated by commas, or the path
 /// of a file with one configuration a line.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Choice {
     /// The whole kernel space.
     All,
+    /// The starter set.
+    Starter,
     /// So many, drawn at random.
     Count(usize),
     /// The configurations that a file lists.
@@ -79,6 +81,7 @@ impl Choice {
     pub fn make(&self, limits: &Limits, seed: u64) -> Result<Chosen, ChoiceError> {
         let asked = match self {
             Self::All | Self::Count(_) => space::all(),
+            Self::Starter => space::starter(),
             Self::File(path) => read(path)?,
             Self::Named(configurations) => configurations.clone(),
         };
@@ -104,6 +107,9 @@ impl FromStr for Choice {
     fn from_str(text: &str) -> Result<Self, ConfigurationError> {
         if text == "all" {
             return Ok(Self::All);
+        }
+        if text == "starter" {
+            return Ok(Self::Starter);
         }
         if let Ok(count) = text.parse() {
             return Ok(Self::Count(count));
@@ -171,6 +177,16 @@ mod tests {
         assert_ne!(sample(7), sample(8));
         assert!(matches!(choice("100000").make(&NONE, 0), Err(ChoiceError::TooMany { .. })));
         assert!(matches!(choice("0").make(&NONE, 0), Err(ChoiceError::Nothing { .. })));
+    }
+
+    #[test]
+    fn the_starter_set_is_cut_by_the_limits_too() {
+        let all = choice("starter").make(&NONE, 0).unwrap();
+        assert_eq!((all.configurations, all.ruled_out), (space::starter(), 0));
+        let without = Limits { local_memory: 0, ..NONE };
+        let cut = choice("starter").make(&without, 0).unwrap();
+        assert!(cut.ruled_out > 0 && !cut.configurations.is_empty());
+        assert!(cut.configurations.iter().all(|one| one.family().name() != "local"));
     }
 
     #[test]

@@ -9,6 +9,9 @@ const SHORTEST_PART: u64 = 64;
 /// Elements of C and parts that a work-group of the reduction takes at once.
 pub(super) const REDUCTION: [u64; 3] = [32, 8, 1];
 
+/// Bytes of local memory that the reduction takes.
+pub(super) const REDUCTION_MEMORY: u64 = 32 * 8 * 4;
+
 /// Bytes of local memory that a kernel may take; more is refused by some drivers even of large GPUs.
 pub(super) const LOCAL_MEMORY: u64 = 48 * 1024;
 

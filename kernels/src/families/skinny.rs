@@ -79,7 +79,9 @@ impl Cut {
 
     /// Bytes of local memory.
     fn local_memory(&self) -> u64 {
-        if self.lanes == 1 { 0 } else { self.lanes * self.group * self.short * self.long * 4 }
+        let lanes = if self.lanes == 1 { 0 } else { self.lanes };
+        let adds = if self.target == 1 { 0 } else { parted::REDUCTION_MEMORY };
+        adds.max(lanes * self.group * self.short * self.long * 4)
     }
 }
 

@@ -37,7 +37,8 @@ pub(crate) struct Args {
     shapes: Vec<String>,
     #[command(flatten)]
     filter: shapes::Filter,
-    /// `all`, how many to draw, names separated by commas, or a file with one a line
+    /// `all`, `starter` (at most 200 that cover all well), how many to draw, names separated by commas,
+    /// or a file with one a line
     #[arg(long, value_name = "CHOICE", default_value = "all")]
     configs: Choice,
     /// Decides which configurations are drawn
