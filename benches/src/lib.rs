@@ -1,6 +1,7 @@
 //! What the benchmarks share: seeded models and shapes, the same on every machine.
 
 mod model;
+pub mod peers;
 mod shapes;
 mod ways;
 

@@ -23,7 +23,7 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
-use opencl3::types::{CL_BLOCKING, cl_mem, cl_uint, cl_ulong};
+use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem, cl_uint, cl_ulong};
 
 pub use owned::refused_releases;
 
@@ -203,6 +203,12 @@ impl OpenCl {
         &self.context
     }
 
+    /// The queue, to enqueue in between what is the caller's own; it lives as long as `self`.
+    #[must_use]
+    pub fn queue(&self) -> cl_command_queue {
+        self.queue.get()
+    }
+
     fn finished(
         &self,
         program: &Program,
@@ -243,6 +249,12 @@ impl OpenClBuffer {
         let bytes = buffer.size().map_err(failed("clGetMemObjectInfo"))? as u64;
         let context = buffer.context().map_err(failed("clGetMemObjectInfo"))? as usize;
         Ok(Self { buffer, bytes, context })
+    }
+
+    /// The memory, for the caller's own calls; it lives as long as `self`.
+    #[must_use]
+    pub fn memory(&self) -> cl_mem {
+        self.buffer.get()
     }
 }
 

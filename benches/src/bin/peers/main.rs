@@ -1,0 +1,201 @@
+//! `peers`: our kernels and other libraries, timed in turn on one device.
+//!
+//! A program of its own, so that it can be carried to a machine that builds nothing.
+
+mod report;
+
+use std::env;
+use std::fmt::Arguments;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, ensure};
+use benches::peers::{self, Header, Options, Places, Plan, Progress, Record, Stage};
+use clap::Parser;
+use device_runtime::{OpenCl, Runtime};
+use kernels::bundle::Bundle;
+use selector_core::Model;
+use sha2::{Digest, Sha256};
+
+/// Chosen by OpenBLAS itself if not set; others may have set it for their own reasons.
+const OPENBLAS_KERNELS: &str = "OPENBLAS_CORETYPE";
+/// Where cuBLAS lies: files or folders, separated as in PATH.
+const CUBLAS_PLACES: &str = "GEMMTREE_CUBLAS";
+
+/// Time our kernels and other libraries in turn on one device
+#[derive(Parser)]
+#[command(
+    version,
+    after_help = "Examples:\n  peers measure --bundle current.gtb --output peers.csv\n  peers summary peers.csv"
+)]
+enum Command {
+    Measure(Box<MeasureArgs>),
+    Summary(SummaryArgs),
+}
+
+/// Measure, shape by shape; the same command goes on where it ended
+#[derive(clap::Args)]
+struct MeasureArgs {
+    /// The bundle
+    #[arg(long, value_name = "FILE")]
+    bundle: PathBuf,
+    /// The OpenCL device: its number P:D, or a part of its name or its platform's
+    #[arg(long, value_name = "TEXT")]
+    device: Option<String>,
+    /// Shapes: layers (303), layers-cpu (76 up to 1 GFLOP), quick (6), a network, a grid or a CSV file;
+    /// layers-cpu on CPUs and layers on others if not given
+    #[arg(long, value_name = "NAME|FILE")]
+    shapes: Option<String>,
+    /// The CSV file to write or go on with
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// Begin no new shape after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    seconds: Option<u64>,
+    /// Take only these peers and ours: ours-best clblast clblast-tuned cublas openblas
+    #[arg(long, value_name = "PEER", num_args = 1..)]
+    only: Vec<String>,
+    /// Samples of each peer and shape
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Least milliseconds of a sample: 20 on CPUs and 2 on others if not given
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u64).range(1..))]
+    sample: Option<u64>,
+    /// Seed of the order in which peers take their turns
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Where CLBlast is: a file or folder
+    #[arg(long, value_name = "PATH")]
+    clblast: Vec<PathBuf>,
+    /// CLBlast's parameters for this device, as benches/peers/tune-clblast.sh writes them
+    #[arg(long, value_name = "FILE")]
+    clblast_parameters: Option<PathBuf>,
+    /// Where cuBLAS is: a file or folder; also the variable GEMMTREE_CUBLAS
+    #[arg(long, value_name = "PATH")]
+    cublas: Vec<PathBuf>,
+    /// Where OpenBLAS is: a file or folder
+    #[arg(long, value_name = "PATH")]
+    openblas: Vec<PathBuf>,
+}
+
+/// Tell what a measured file says
+#[derive(clap::Args)]
+struct SummaryArgs {
+    /// The file, perhaps gzip
+    file: PathBuf,
+}
+
+fn main() -> ExitCode {
+    // SAFETY: no other thread runs yet.
+    #[expect(unsafe_code, reason = "OpenBLAS reads it when it is loaded")]
+    unsafe {
+        env::remove_var(OPENBLAS_KERNELS);
+    }
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(error) => {
+            // Nothing is left to do when even this cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
+        }
+    };
+    let done = match &command {
+        Command::Measure(args) => measure(args),
+        Command::Summary(args) => summary(&args.file),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            note(format_args!("error: {error}"));
+            for cause in error.chain().skip(1) {
+                note(format_args!("  caused by: {cause}"));
+            }
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
+    let file = args.bundle.display();
+    let bytes = std::fs::read(&args.bundle).with_context(|| format!("could not read `{file}`"))?;
+    let bundle = Bundle::parse(&bytes).with_context(|| format!("`{file}` cannot be used"))?;
+    let device = OpenCl::open(args.device.as_deref())?;
+    let runtime =
+        Runtime::load(device, &bundle).with_context(|| format!("could not load `{file}`"))?;
+    for (program, error) in runtime.left_out() {
+        note(format_args!("warning: `{program}` is left out: {error}"));
+    }
+    let stage = Stage::new(runtime, places(args)?)?;
+    let default = if stage.is_cpu() { "layers-cpu" } else { "layers" };
+    let list = args.shapes.as_deref().unwrap_or(default);
+    let shapes = peers::shapes(list)?;
+    let options = options(args, stage.is_cpu());
+    let header = header(&stage, &bundle.model, &bytes, list, &options.plan);
+    let tell = |progress: Progress<'_>| note(format_args!("{}", report::line(&progress)));
+    let outcome = peers::run(&stage, &shapes, &args.output, header, &options, tell)?;
+    let output = args.output.display();
+    if outcome.done < outcome.total {
+        let peers::Outcome { done, total } = outcome;
+        note(format_args!("{done} of {total} shapes in `{output}`; the same command goes on"));
+    }
+    summary(&args.output)
+}
+
+fn places(args: &MeasureArgs) -> anyhow::Result<Places> {
+    let mut cublas = args.cublas.clone();
+    if let Some(more) = env::var_os(CUBLAS_PLACES) {
+        cublas.extend(env::split_paths(&more));
+    }
+    let given = args.clblast.iter().chain(&cublas).chain(&args.openblas);
+    for path in given.chain(&args.clblast_parameters) {
+        ensure!(path.exists(), "`{}` is not there", path.display());
+    }
+    Ok(Places {
+        clblast: args.clblast.clone(),
+        clblast_parameters: args.clblast_parameters.clone(),
+        cublas,
+        openblas: args.openblas.clone(),
+    })
+}
+
+fn options(args: &MeasureArgs, is_cpu: bool) -> Options {
+    let sample = args.sample.unwrap_or(if is_cpu { 20 } else { 2 });
+    let sample = Duration::from_millis(sample);
+    Options {
+        plan: Plan { sample, rounds: args.rounds, seed: args.seed },
+        only: args.only.clone(),
+        limit: args.seconds.map(Duration::from_secs),
+    }
+}
+
+/// On and with what is measured.
+fn header(stage: &Stage<'_>, model: &Model<'_>, bundle: &[u8], list: &str, plan: &Plan) -> Header {
+    let info = stage.info();
+    let mut header = Header::default();
+    header.push("device", &info.name);
+    header.push("platform", &info.platform);
+    header.push("driver", &info.driver);
+    header.push("compute_units", &info.compute_units.to_string());
+    header.push("date", &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    header.push("shapes", list);
+    let Plan { sample, rounds, seed } = plan;
+    header.push("timing", &format!("samples of at least {sample:?}, {rounds} rounds, seed {seed}"));
+    let hash: String =
+        Sha256::digest(bundle).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    header.push("bundle", &format!("{hash}, {} kernels", model.kernels().len()));
+    header
+}
+
+fn summary(path: &Path) -> anyhow::Result<()> {
+    let record = Record::read(path)?;
+    let text = report::summary(&record);
+    io::stdout().lock().write_all(text.as_bytes()).context("could not print")
+}
+
+/// Say something that is no result.
+fn note(message: Arguments<'_>) {
+    // A closed stderr must not stop the work.
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}

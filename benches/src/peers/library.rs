@@ -1,0 +1,127 @@
+//! Finding a peer's shared library: where the user says, then where the system has them.
+#![expect(unsafe_code, reason = "loading a library runs its code")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use libloading::Library;
+use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
+
+/// A library, loaded until the program ends since not all survive being unloaded, and the name that
+/// it was found under.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) library: &'static Library,
+    pub(super) path: PathBuf,
+}
+
+/// Load the first of `names` that is there, in one of `places` (files or folders) if any are
+/// given, else where the loader looks. Of the libraries `needed` whichever lies beside it is loaded
+/// before, for those that do not say where theirs are.
+///
+/// # Errors
+/// Every file that was tried, each with the loader's words.
+pub(super) fn find(places: &[PathBuf], names: &[&str], needed: &[&str]) -> anyhow::Result<Found> {
+    let mut tried = Vec::new();
+    for path in candidates(places, names) {
+        load_beside(&path, needed);
+        // SAFETY: running a library's initialisers is what using it means.
+        match unsafe { Library::new(&path) } {
+            Ok(library) => return Ok(Found { library: Box::leak(Box::new(library)), path }),
+            Err(error) => tried.push(reason(&error)),
+        }
+    }
+    Err(anyhow!("not found: {}", tried.join("; ")))
+}
+
+fn candidates(places: &[PathBuf], names: &[&str]) -> Vec<PathBuf> {
+    if places.is_empty() {
+        return names.iter().map(PathBuf::from).collect();
+    }
+    let inside = |place: &PathBuf| -> Vec<PathBuf> {
+        if place.is_dir() {
+            names.iter().map(|name| place.join(name)).collect()
+        } else {
+            vec![place.clone()]
+        }
+    };
+    places.iter().flat_map(inside).collect()
+}
+
+fn load_beside(path: &Path, needed: &[&str]) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let beside = needed.iter().filter_map(|name| folder.map(|folder| folder.join(name)));
+    for path in beside.filter(|path| path.is_file()) {
+        // SAFETY: as in `find`. What is missing is told when the library itself is loaded.
+        if let Ok(library) = unsafe { UnixLibrary::open(Some(path), RTLD_NOW | RTLD_GLOBAL) } {
+            // It must stay for as long as the library that needs it.
+            std::mem::forget(library);
+        }
+    }
+}
+
+fn reason(error: &libloading::Error) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+/// The file that a library of this process was loaded from under the name `path`.
+pub(super) fn mapped(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?.to_str()?;
+    if path.components().count() > 1 {
+        return path.canonicalize().ok();
+    }
+    let maps = fs::read_to_string("/proc/self/maps").ok()?;
+    let files = maps.lines().filter_map(|line| Some(&line[line.find('/')?..]));
+    // `libpeer.so.1` may be a link to `libpeer.so.1.5.3` or to `libpeerp-r1.so`.
+    let stem = name.split(".so").next()?;
+    let mut files = files.map(Path::new);
+    let is = |file: &&Path| {
+        file.file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem))
+    };
+    files.find(is).map(Path::to_owned)
+}
+
+/// The function called `name`.
+///
+/// # Safety
+/// `T` is the function's type.
+///
+/// # Errors
+/// The library has none.
+pub(super) unsafe fn function<T: Copy>(library: &'static Library, name: &str) -> anyhow::Result<T> {
+    // SAFETY: the caller's promise.
+    let symbol = unsafe { library.get::<T>(name.as_bytes()) };
+    symbol.map(|symbol| *symbol).map_err(|_| anyhow!("the library has no function `{name}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_users_places_stand_in_for_the_systems() {
+        let names = ["libpeer.so.2", "libpeer.so.1"];
+        assert_eq!(candidates(&[], &names), names.map(PathBuf::from));
+        let folder = tempfile::tempdir().unwrap();
+        let places = [folder.path().to_owned(), PathBuf::from("/else/where.so")];
+        let expected = [
+            folder.path().join(names[0]),
+            folder.path().join(names[1]),
+            PathBuf::from("/else/where.so"),
+        ];
+        assert_eq!(candidates(&places, &names), expected);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_by_every_name_tried() {
+        let error = find(&[], &["libno-such-peer.so.2", "libno-such-peer.so.1"], &[]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("libno-such-peer.so.2") && error.contains("libno-such-peer.so.1"));
+        let found = find(&[], &["libno-such-peer.so", "libm.so.6"], &[]).unwrap();
+        assert_eq!(found.path, Path::new("libm.so.6"));
+        // SAFETY: never called.
+        let missing = unsafe { function::<extern "C" fn()>(found.library, "no_such_function") };
+        assert!(missing.unwrap_err().to_string().contains("no_such_function"));
+    }
+}
