@@ -281,7 +281,9 @@ mod tests {
         assert_eq!(column.fits(&flat), misfit(64));
         assert_eq!(row.fits(&flat), Ok(()));
         let one = limits(1, [1; 3]);
-        assert!(space::all().iter().all(|configuration| configuration.fits(&one).is_err()));
+        let mut tiles = space::all();
+        tiles.retain(|configuration| configuration.family().name() == "tile");
+        assert!(tiles.iter().all(|configuration| configuration.fits(&one).is_err()));
         assert_eq!(Configuration::universal().fits(&one), Ok(()));
     }
 
@@ -335,7 +337,8 @@ mod tests {
         for configuration in space::all() {
             assert!(configuration.parts(&huge) >= 1, "{configuration}");
             let bytes = configuration.scratch(&huge);
-            assert!(bytes == 0 || configuration.parts(&huge) > 1, "{configuration}");
+            let takes_scratch = configuration.program(ProblemClass::F32_NN).scratch;
+            assert!(bytes == 0 || takes_scratch, "{configuration}");
         }
         assert_eq!(Configuration::universal().scratch(&huge), 0);
     }

@@ -3,6 +3,7 @@
 //! moved.
 
 mod local;
+mod packed;
 mod parted;
 mod skinny;
 mod split;
@@ -76,7 +77,7 @@ pub trait Family: Send + Sync {
 
 /// Every family, by its number in models. Append only.
 pub static ALL: &[&dyn Family] =
-    &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split, &skinny::Skinny];
+    &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split, &skinny::Skinny, &packed::Packed];
 
 /// The family of the universal kernel.
 pub(crate) static UNIVERSAL: &dyn Family = &universal::Universal;
