@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-main figures-selector figures-trainer aarch64 check-aarch64 test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 test-selector-aarch64 bench peers fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -21,7 +21,8 @@ help:
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
-	@echo 'make peers          install the peers that figures-selector measures if they are there'
+	@echo 'make figures-kernels the kernels beside other libraries on this CPU, and kept runs of other devices (about 20 minutes)'
+	@echo 'make peers          install the peers that figures-selector and figures-kernels measure if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
 	@echo 'make sizes          prove that the reader of models cannot panic, and print its size'
@@ -69,6 +70,11 @@ figures-main: build
 peers:
 	@bash .ci/setup --peers
 	@bash benches/peers/setup.sh
+
+# After `make peers`; without them a peer is skipped.
+figures-kernels: build
+	@$(CARGO) build --release --package benches --quiet
+	@$(BIN)/figures kernels
 
 figures-selector: build
 	@bash .ci/setup --aarch64 --emulator --figures

@@ -4,11 +4,12 @@
 # PLATFORM and DEVICE are numbers as `gemmtree-board devices` prints them (P:D). SIZE is the side of the
 # matrices that the main kernel is tuned on, CLBlast's own 1024 if not given; the direct kernel gets a quarter
 # of it. Of configurations drawn at random one in FRACTION is tried (CLBlast's own default if not given).
+# Each tuner gets SECONDS_EACH seconds, an hour if not given.
 # The tuners lie in PATH (Debian: clblast-utils) or in the folder CLBLAST_TUNERS.
 set -euo pipefail
 
 if [ $# -lt 3 ] || [ $# -gt 5 ]; then
-    sed -n '2,7s/^# //p' "$0" >&2
+    sed -n '2,8s/^# //p' "$0" >&2
     exit 1
 fi
 platform=$1 device=$2 output=$(realpath "$3") size=${4:-1024} fraction=${5:-}
@@ -21,9 +22,10 @@ tune() {
     local tuner=$1
     shift
     echo "$tuner $*" >&2
-    # Some driver may not survive some configuration; other kernels can be tuned all the same.
-    "${tuners}clblast_tuner_$tuner" -platform "$platform" -device "$device" -precision 32 "$@" >"$tuner.log" ||
-        echo "warning: $tuner failed; its kernel stays as CLBlast ships it" >&2
+    # Some driver may crash or hang on some configuration; the others count all the same.
+    timeout "${SECONDS_EACH:-3600}" "${tuners}clblast_tuner_$tuner" \
+        -platform "$platform" -device "$device" -precision 32 "$@" >"$tuner.log" ||
+        echo "warning: $tuner did not finish; the best that it had tried counts" >&2
 }
 some=${fraction:+-fraction $fraction}
 quarter=$((size / 4))
@@ -37,27 +39,38 @@ tune xgemm -m "$size" -n "$size" -k "$size" $some
 tune xgemm_direct -m "$quarter" -n "$quarter" -k "$quarter" $some
 
 value() { sed -n "s/^  \"$2\": \"\(.*\)\",\$/\1/p" "$1" | head -1; }
-# The kernel whose parameters a tuner's file holds, as CLBlastOverrideParameters calls it.
-kernel() {
-    case $1 in
-        copy) echo Copy ;;
-        pad) echo Pad ;;
-        transpose) echo Transpose ;;
-        padtranspose) echo Padtranspose ;;
-        xgemm_direct_*) echo XgemmDirect ;;
-        xgemm_*) echo Xgemm ;;
-    esac
+# The kernel that a tuner is for, as CLBlastOverrideParameters calls it.
+declare -A kernels=([copy_fast]=Copy [copy_pad]=Pad [transpose_fast]=Transpose [transpose_pad]=Padtranspose
+    [xgemm]=Xgemm [xgemm_direct]=XgemmDirect)
+declare -A families=([Copy]=copy [Pad]=pad [Transpose]=transpose [Padtranspose]=padtranspose
+    [Xgemm]='xgemm_[0-9]*' [XgemmDirect]='xgemm_direct_[0-9]*')
+# Times and parameters that a log tells, for a tuner that did not finish.
+logged() {
+    sed 's/\x1b\[[0-9;]*m//g' "$1" | awk -F'|' '
+        /Parameters explored:/ { sub(/.*explored: */, ""); count = split($0, names, " ") }
+        /results match/ && !/ref/ {
+            split($4, values, " ")
+            line = $8 + 0
+            for (place = 1; place <= count; place++) line = line " " names[place] "=" values[place]
+            print line
+        }'
 }
 # A kernel may have been searched in several ways: the least time of all counts.
-for file in clblast_*.json; do
-    name=$(kernel "$(value "$file" kernel_family)")
-    parameters=$(value "$file" best_parameters | sed 's/ *\bPRECISION=[0-9]*//')
-    [ -z "$name" ] || echo "$name $(value "$file" best_time) $parameters"
-done | sort -k1,1 -k2,2g | awk '!seen[$1]++ { $2 = ""; print }' | sed 's/  */ /g' >best
+for tuner in "${!kernels[@]}"; do
+    kernel=${kernels[$tuner]}
+    {
+        # shellcheck disable=SC2086
+        for file in $(compgen -G "clblast_${families[$kernel]}_32.json" || true); do
+            echo "$(value "$file" best_time) $(value "$file" best_parameters | sed 's/ *\bPRECISION=[0-9]*//')"
+        done
+        logged "$tuner.log"
+    } | sort -s -k1,1g | head -1 | sed "s/^[^ ]* /$kernel /"
+done | sort >best
 {
     echo "# CLBlast's parameters for f32, found by its own tuners: kernel, then NAME=VALUE"
-    echo "# device: $(value clblast_xgemm_direct_1_32.json device)"
-    echo "# platform: $(value clblast_xgemm_direct_1_32.json platform_version)"
+    finished=$(compgen -G 'clblast_*_32.json' | head -1)
+    echo "# device: $(value "$finished" device)"
+    echo "# platform: $(value "$finished" platform_version)"
     echo "# date: $(date --utc +%F)"
     echo "# command: benches/peers/tune-clblast.sh $platform $device FILE $size $fraction" | sed 's/ *$//'
     cat best

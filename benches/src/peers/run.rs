@@ -18,6 +18,9 @@ const CHECKED: usize = 64;
 /// bits, as by tensor cores, differ by more.
 const ROUNDINGS: f64 = 8.0;
 
+/// A device on which so many shapes in a row fail is not asked again.
+const FAILURES: u32 = 3;
+
 /// What a run does.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -46,7 +49,7 @@ pub struct Progress<'a> {
     pub total: usize,
     /// About how long the others take.
     pub left: Duration,
-    /// Its rows; none if it does not fit the device.
+    /// Its rows.
     pub rows: &'a [Row],
 }
 
@@ -57,10 +60,12 @@ struct Present {
 }
 
 /// Measure what of `shapes` the record at `path` does not have yet. `header` says on and with what;
-/// each peer's version, or why it is not there, is added to it.
+/// each peer's version, or why it is not there, is added to it. Where our own kernels fail, or the
+/// matrices do not fit the device, the row of ours says why and is the shape's only one.
 ///
 /// # Errors
-/// The record is of something else or cannot be written, or our own kernels fail.
+/// The record is of something else or cannot be written, or so many shapes in a row fail that the
+/// device must be gone; these are not in the record.
 pub fn run(
     stage: &Stage<'_>,
     shapes: &[GemmShape],
@@ -77,14 +82,30 @@ pub fn run(
         shapes.iter().copied().filter(|shape| !record.has(*shape)).collect();
     let already = total - left_to_do.len();
     let begun = Instant::now();
+    let mut failed = 0;
     for (place, shape) in left_to_do.iter().enumerate() {
         if options.limit.is_some_and(|limit| begun.elapsed() >= limit) {
             return Ok(Outcome { done: already + place, total });
         }
-        let rows = measure(stage, *shape, &mut peers, &options.plan)
-            .with_context(|| format!("could not measure {shape}"))?;
+        let rows = match measure(stage, *shape, &mut peers, &options.plan) {
+            Ok(rows) => {
+                failed = 0;
+                rows
+            }
+            Err(error) if failed + 1 == FAILURES => {
+                return Err(error).with_context(|| format!("could not measure {shape}"));
+            }
+            Err(error) => {
+                failed += 1;
+                let status = format!("failed: {error:#}");
+                vec![Row { status, ..Row::timed(*shape, OURS, String::new()) }]
+            }
+        };
         record.rows.extend_from_slice(&rows);
-        record.write(path)?;
+        // What failed may be the device, so it is kept only if a later shape does not.
+        if failed == 0 || place + 1 == left_to_do.len() {
+            record.write(path)?;
+        }
         let done = already + place + 1;
         // Later shapes are larger, but they have fewer calls.
         let each = begun.elapsed() / (place as u32 + 1);

@@ -4,6 +4,7 @@
 
 mod figure;
 mod instructions;
+mod kernels_part;
 mod laps;
 mod main_part;
 mod programs;
@@ -18,7 +19,8 @@ use crate::figure::Sheet;
 type Part = fn(&mut Sheet) -> anyhow::Result<()>;
 
 /// Every part. To add one: write its file, then name it here.
-const PARTS: [(&str, Part); 3] = [
+const PARTS: [(&str, Part); 4] = [
+    ("kernels", kernels_part::measure),
     ("main", main_part::measure),
     ("selector", selector_part::measure),
     ("trainer", trainer_part::measure),

@@ -16,7 +16,6 @@ use benches::peers::{self, Header, Options, Places, Plan, Progress, Record, Stag
 use clap::Parser;
 use device_runtime::{OpenCl, Runtime};
 use kernels::bundle::Bundle;
-use selector_core::Model;
 use sha2::{Digest, Sha256};
 
 /// Chosen by OpenBLAS itself if not set; others may have set it for their own reasons.
@@ -132,7 +131,7 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     let list = args.shapes.as_deref().unwrap_or(default);
     let shapes = peers::shapes(list)?;
     let options = options(args, stage.is_cpu());
-    let header = header(&stage, &bundle.model, &bytes, list, &options.plan);
+    let header = header(&stage, &bundle, list, &options.plan);
     let tell = |progress: Progress<'_>| note(format_args!("{}", report::line(&progress)));
     let outcome = peers::run(&stage, &shapes, &args.output, header, &options, tell)?;
     let output = args.output.display();
@@ -170,8 +169,9 @@ fn options(args: &MeasureArgs, is_cpu: bool) -> Options {
     }
 }
 
-/// On and with what is measured.
-fn header(stage: &Stage<'_>, model: &Model<'_>, bundle: &[u8], list: &str, plan: &Plan) -> Header {
+/// On and with what is measured. A driver's binaries of the same kernels need not be the same, so
+/// the bundle is known by its model.
+fn header(stage: &Stage<'_>, bundle: &Bundle<'_>, list: &str, plan: &Plan) -> Header {
     let info = stage.info();
     let mut header = Header::default();
     header.push("device", &info.name);
@@ -182,9 +182,9 @@ fn header(stage: &Stage<'_>, model: &Model<'_>, bundle: &[u8], list: &str, plan:
     header.push("shapes", list);
     let Plan { sample, rounds, seed } = plan;
     header.push("timing", &format!("samples of at least {sample:?}, {rounds} rounds, seed {seed}"));
-    let hash: String =
-        Sha256::digest(bundle).iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-    header.push("bundle", &format!("{hash}, {} kernels", model.kernels().len()));
+    let hash = Sha256::digest(bundle.model_bytes);
+    let hash: String = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+    header.push("model", &format!("{hash}, {} kernels", bundle.kernels.len() - 1));
     header
 }
 
