@@ -83,12 +83,12 @@ impl Plan {
         loop {
             let took = back_to_back(stage, task, peer, calls)?;
             let needed = needed(calls, took, self.sample);
-            // Calls that could be made at once are cheaper than the first few: ask again.
-            if needed <= calls.saturating_mul(2) || calls == MOST_CALLS {
+            // The first calls are slower than many at once: a sample as it will be is what counts.
+            if took >= self.sample || calls == MOST_CALLS {
                 std::thread::sleep(peer.settles_in());
                 return Ok(Times { calls: needed, ..Times::default() });
             }
-            calls = needed.min(calls * 8);
+            calls = needed.max(calls + 1).min(calls * 8).min(MOST_CALLS);
         }
     }
 
