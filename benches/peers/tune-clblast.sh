@@ -38,7 +38,7 @@ tune xgemm -m "$size" -n "$size" -k "$size" $some
 # shellcheck disable=SC2086
 tune xgemm_direct -m "$quarter" -n "$quarter" -k "$quarter" $some
 
-value() { sed -n "s/^  \"$2\": \"\(.*\)\",\$/\1/p" "$1" | head -1; }
+value() { sed -n "/^  \"$2\": /{s/^  \"$2\": \"\(.*\)\",\$/\1/p;q}" "$1"; }
 # The kernel that a tuner is for, as CLBlastOverrideParameters calls it.
 declare -A kernels=([copy_fast]=Copy [copy_pad]=Pad [transpose_fast]=Transpose [transpose_pad]=Padtranspose
     [xgemm]=Xgemm [xgemm_direct]=XgemmDirect)
@@ -64,11 +64,11 @@ for tuner in "${!kernels[@]}"; do
             echo "$(value "$file" best_time) $(value "$file" best_parameters | sed 's/ *\bPRECISION=[0-9]*//')"
         done
         logged "$tuner.log"
-    } | sort -s -k1,1g | head -1 | sed "s/^[^ ]* /$kernel /"
+    } | sort -s -k1,1g | sed -n 1p | sed "s/^[^ ]* /$kernel /"
 done | sort >best
 {
     echo "# CLBlast's parameters for f32, found by its own tuners: kernel, then NAME=VALUE"
-    finished=$(compgen -G 'clblast_*_32.json' | head -1)
+    finished=$(compgen -G 'clblast_*_32.json' | sed -n 1p)
     echo "# device: $(value "$finished" device)"
     echo "# platform: $(value "$finished" platform_version)"
     echo "# date: $(date --utc +%F)"

@@ -1,5 +1,6 @@
 //! A run of peers on a real OpenCL device: what is not there is skipped, a run goes on, results
 //! are checked.
+#![allow(clippy::unwrap_used, reason = "a test ends by a panic")]
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
