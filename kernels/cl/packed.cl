@@ -222,6 +222,27 @@ PUT_SOME(16, 8, float8)
 
 typedef WIDE(float, COLUMNS) tile_row;
 
+// Where panels are whole float4s in step with scratch memory, whose beginning is aligned, loads say
+// so. Processors that work-groups of one are for gain nothing by it.
+#define QUADS (GROUP_ROWS * GROUP_COLUMNS > 1 && ROWS % 4 == 0)
+
+// A tile that owns no more than half of its columns multiplies only the half where they are.
+#if COLUMNS == 16
+#define NARROW 8
+#elif COLUMNS == 8
+#define NARROW 4
+#else
+#define NARROW 2
+#endif
+typedef WIDE(float, NARROW) narrow_row;
+#if PACK_B == 0
+#define OWN_HALF hi
+#define OWN_HALF_AT NARROW
+#else
+#define OWN_HALF lo
+#define OWN_HALF_AT 0
+#endif
+
 kernel void gemm(ARGUMENTS) {
   const ulong first_row = get_global_id(1) * (ulong)(ROWS * PANELS);
   const ulong first_column = get_global_id(0) * (ulong)COLUMNS;
@@ -230,6 +251,7 @@ kernel void gemm(ARGUMENTS) {
     return;
   }
   const uint column = first_column;
+  const uint own = min(n - column, (uint)COLUMNS);
   // A tile of a B that is read in place moves back over its neighbour where it would cross the last
   // column of C, and stores only its own.
   const uint side = PACK_B == 0 ? min(column, max(n, (uint)COLUMNS) - COLUMNS) : column;
@@ -276,8 +298,18 @@ kernel void gemm(ARGUMENTS) {
       global const float *left = scratch + A_PANELS +
                                  (ulong)(strip / GROUP_ROWS) * A_WIDTH * k +
                                  (ulong)done * A_WIDTH + strip % GROUP_ROWS * ROWS;
-#define LEFT(i) left[i]
 #define LEFT_STEP A_WIDTH
+#if QUADS
+      float left_column[ROWS];
+#define LEFT(i) left_column[i]
+#define FETCH_LEFT                                                                                 \
+  _Pragma("unroll") for (uint q = 0; q < ROWS / 4; ++q) {                                                            \
+    vstore4(((global const float4 *)left)[q], q, left_column);                                     \
+  }
+#else
+#define LEFT(i) left[i]
+#define FETCH_LEFT
+#endif
 #else
       // The rows of the last tile repeat A's last.
       uint row_at[ROWS];
@@ -287,6 +319,7 @@ kernel void gemm(ARGUMENTS) {
       }
       global const element *left = a;
 #define LEFT(i) LOAD_1(left + row_at[i])
+#define FETCH_LEFT
 #define LEFT_STEP (TRANSPOSE_A ? a_leading : 1)
 #endif
 
@@ -295,15 +328,24 @@ kernel void gemm(ARGUMENTS) {
       global const float *right = scratch + B_PANELS +
                                   (ulong)(right_strip / GROUP_COLUMNS) * B_WIDTH * k +
                                   right_strip % GROUP_COLUMNS * COLUMNS;
-#define RIGHT WIDE(vload, COLUMNS)(0, right)
+#define RIGHT(width, from) WIDE(vload, width)(0, from)
+#if QUADS && COLUMNS == 4
+#define RIGHT_ROW *(global const float4 *)right
+#elif QUADS && COLUMNS == 8
+#define RIGHT_ROW (float8)(((global const float4 *)right)[0], ((global const float4 *)right)[1])
+#else
+#define RIGHT_ROW RIGHT(COLUMNS, right)
+#endif
 #define RIGHT_STEP B_WIDTH
 #elif PACK_B == 2
       local const float *right = block;
-#define RIGHT WIDE(vload, COLUMNS)(0, right)
+#define RIGHT(width, from) WIDE(vload, width)(0, from)
+#define RIGHT_ROW RIGHT(COLUMNS, right)
 #define RIGHT_STEP COLUMNS
 #else
       global const element *right = b + side;
-#define RIGHT WIDE(LOAD_, COLUMNS)(right)
+#define RIGHT(width, from) WIDE(LOAD_, width)(from)
+#define RIGHT_ROW RIGHT(COLUMNS, right)
 #define RIGHT_STEP b_leading
 #endif
 
@@ -324,6 +366,7 @@ kernel void gemm(ARGUMENTS) {
             across[j] = LOAD_1(right + column_at[j]);
           }
           const tile_row right_row = WIDE(vload, COLUMNS)(0, across);
+          FETCH_LEFT
 #pragma unroll
           for (uint i = 0; i < ROWS; ++i) {
             sum[i] += (tile_row)(LEFT(i)) * right_row;
@@ -333,15 +376,38 @@ kernel void gemm(ARGUMENTS) {
         }
       } else
 #endif
-      for (uint l = 0; l < steps; ++l) {
-        const tile_row right_row = RIGHT;
+      if (own <= NARROW) {
+        narrow_row part[ROWS];
 #pragma unroll
         for (uint i = 0; i < ROWS; ++i) {
-          // Written so that a compiler may fuse it: some have a mad that does not.
-          sum[i] += (tile_row)(LEFT(i)) * right_row;
+          part[i] = sum[i].OWN_HALF;
         }
-        left += LEFT_STEP;
-        right += RIGHT_STEP;
+        for (uint l = 0; l < steps; ++l) {
+          const narrow_row right_row = RIGHT(NARROW, right + OWN_HALF_AT);
+          FETCH_LEFT
+#pragma unroll
+          for (uint i = 0; i < ROWS; ++i) {
+            part[i] += (narrow_row)(LEFT(i)) * right_row;
+          }
+          left += LEFT_STEP;
+          right += RIGHT_STEP;
+        }
+#pragma unroll
+        for (uint i = 0; i < ROWS; ++i) {
+          sum[i].OWN_HALF = part[i];
+        }
+      } else {
+        for (uint l = 0; l < steps; ++l) {
+          const tile_row right_row = RIGHT_ROW;
+          FETCH_LEFT
+#pragma unroll
+          for (uint i = 0; i < ROWS; ++i) {
+            // Written so that a compiler may fuse it: some have a mad that does not.
+            sum[i] += (tile_row)(LEFT(i)) * right_row;
+          }
+          left += LEFT_STEP;
+          right += RIGHT_STEP;
+        }
       }
 
 #if PACK_B == 2
@@ -353,7 +419,6 @@ kernel void gemm(ARGUMENTS) {
         continue;
       }
 #endif
-      const uint own = min(n - column, (uint)COLUMNS);
 #pragma unroll
       for (uint i = 0; i < ROWS; ++i) {
         if (i < m - row) {

@@ -20,7 +20,7 @@ const WORK_GROUPS: [(u16, u16); 6] = [(1, 1), (1, 64), (4, 16), (8, 8), (8, 16),
 
 /// What is worth measuring. Work-groups of one work-item suit processors with wide vectors, the
 /// others those with many threads.
-const MEASURED: [&str; 44] = [
+const MEASURED: [&str; 50] = [
     "none-2x16x1@1x1",
     "none-4x16x4@1x1",
     "none-6x16x4@1x1",
@@ -37,6 +37,12 @@ const MEASURED: [&str; 44] = [
     "block-12x8x16@1x1",
     "block-12x16x16@1x1",
     "block-12x16x64@1x1",
+    "a-4x16x4@1x1",
+    "a-6x16x4@1x1",
+    "a-8x16x4@1x1",
+    "ablock-6x16x16@1x1",
+    "ablock-8x16x16@1x1",
+    "ablock-8x16x64@1x1",
     "b-6x16x4@1x1",
     "b-8x16x4@1x1",
     "b-12x8x4@1x1",
