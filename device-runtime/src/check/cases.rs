@@ -16,6 +16,8 @@ const FACTORS: [f32; 3] = [0.0, 1.0, -0.5];
 const BATCHES: [u32; 2] = [1, 3];
 const PADDINGS: [u64; 2] = [0, 3];
 const OFFSETS: [u64; 2] = [0, 5];
+/// In one of so many problems all of the batch share A, and likewise B.
+const SHARED: u64 = 4;
 /// Beyond the largest work-group (128) of the largest tiles (8).
 const LONG: u32 = 1030;
 /// Largest size beside a long one.
@@ -68,6 +70,11 @@ fn drawn(class: ProblemClass, [m, k, n]: [u32; 3], sequence: &mut Sequence) -> P
         operand.stride = rows * operand.leading;
         operand.offset = sequence.one_of(&OFFSETS);
     }
+    for input in [&mut problem.a, &mut problem.b] {
+        if sequence.below(SHARED) == 0 {
+            input.stride = 0;
+        }
+    }
     problem
 }
 
@@ -98,9 +105,9 @@ impl<T: Element + Pod, B> Pool<T, B> {
         let mut outputs = Vec::new();
         for problem in &mut problems {
             let batch = u64::from(problem.shape.batch);
-            for input in [&mut problem.a, &mut problem.b] {
-                let room = (INPUT as u64).saturating_sub(extent(*input, batch) + input.offset);
-                input.offset += sequence.below(room);
+            let [a, b, _] = problem.buffer_lengths().unwrap_or([INPUT as u64; 3]);
+            for (input, length) in [(&mut problem.a, a), (&mut problem.b, b)] {
+                input.offset += sequence.below((INPUT as u64).saturating_sub(length));
             }
             problem.c.offset += end;
             let start = problem.c.offset;
@@ -166,6 +173,8 @@ mod tests {
             problems.iter().filter(|problem| size(&problem.shape) >= LONG).count()
         };
         assert_eq!((long(|shape| shape.m), long(|shape| shape.n)), (2, 2));
+        let shared = |problem: &&Problem| problem.shape.batch > 1 && problem.b.stride == 0;
+        assert!(problems.iter().any(|problem| shared(&problem)));
         for problem in &problems {
             for input in [problem.a, problem.b] {
                 let end = extent(input, problem.shape.batch.into()) + input.offset;
