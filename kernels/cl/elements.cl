@@ -9,11 +9,8 @@
 // Four elements: from and to where they are aligned to four, and one alone.
 #if HALF
 typedef half element;
-inline float4 load4(global const element *from) {
-  const ushort4 bits = *(global const ushort4 *)from;
-  return vload_half4(0, (const half *)&bits);
-}
-inline void store4(float4 value, global element *to) { vstore_half4(value, 0, to); }
+inline float4 load4(global const element *from) { return vloada_half4(0, from); }
+inline void store4(float4 value, global element *to) { vstorea_half4(value, 0, to); }
 inline float load1(global const element *from) { return vload_half(0, from); }
 inline void store1(float value, global element *to) { vstore_half(value, 0, to); }
 #else

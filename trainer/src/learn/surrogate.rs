@@ -4,9 +4,9 @@
 //! the edges. So what one kernel loses tells something of what the others lose, and shapes are
 //! alike where their cuts are, not only where their dimensions are.
 
-use kernels::Configuration;
+use kernels::{Configuration, Problem};
 use rayon::prelude::*;
-use selector_core::GemmShape;
+use selector_core::{GemmShape, ProblemClass};
 
 use super::Training;
 use super::boosted::Boosted;
@@ -29,13 +29,21 @@ struct Kernel {
     item: [f64; 3],
     /// Work-items of a work-group along columns and rows.
     group: [f64; 2],
+    /// The kernel itself, where one of the list may split k or share it among work-items: then what is
+    /// launched is not what `item` and `group` say.
+    launched: Option<Configuration>,
+    /// Whether one of the list does, so that each has a value more.
+    some_launched: bool,
 }
 
 impl Surrogate {
     /// Fit `count` models.
     pub(super) fn fit(training: &Training, count: u64, seed: u64) -> Self {
-        let kernels: Vec<Kernel> =
-            training.kernels.iter().enumerate().map(|(at, one)| Kernel::of(at, one)).collect();
+        let takes_scratch = |one: &Configuration| one.program(ProblemClass::F32_NN).scratch;
+        let some_launched = training.kernels.iter().flatten().any(takes_scratch);
+        let kernels =
+            training.kernels.iter().enumerate().map(|(at, one)| Kernel::of(at, one, some_launched));
+        let kernels: Vec<Kernel> = kernels.collect();
         let pairs = training.shapes.iter().enumerate();
         let pairs =
             pairs.flat_map(|(row, shape)| (0..kernels.len()).map(move |at| (row, shape, at)));
@@ -76,15 +84,23 @@ fn log(value: f64) -> f64 {
 
 impl Kernel {
     /// Of the kernel in column `at`; `None` is one that is of no family of ours.
-    fn of(at: usize, configuration: &Option<Configuration>) -> Self {
+    fn of(at: usize, configuration: &Option<Configuration>, some_launched: bool) -> Self {
         let Some(one) = configuration else {
-            return Self { kind: -1.0 - at as f64, item: [1.0; 3], group: [1.0; 2] };
+            return Self {
+                kind: -1.0 - at as f64,
+                item: [1.0; 3],
+                group: [1.0; 2],
+                launched: None,
+                some_launched,
+            };
         };
         let [columns, rows, _] = one.family().work_group(one.parameters()).map(|side| side as f64);
         Self {
             kind: f64::from(one.packed().family),
             item: one.item().map(|side| side as f64),
             group: [columns, rows],
+            launched: some_launched.then(|| one.clone()),
+            some_launched,
         }
     }
 
@@ -136,7 +152,25 @@ impl Kernel {
         ];
         values.extend(logs.map(log));
         values.extend([divides(m, rows), divides(n, columns), divides(k, steps)]);
+        if self.some_launched {
+            let [started, parts] = self.launched(shape).unwrap_or([all_groups, 1.0]);
+            values.extend([started, parts, k / parts, started * group].map(log));
+        }
         values
+    }
+
+    /// Work-groups that multiply, and parts of k.
+    fn launched(&self, shape: GemmShape) -> Option<[f64; 2]> {
+        let configuration = self.launched.as_ref()?;
+        let problem = Problem::packed(ProblemClass::F32_NN, shape);
+        let [a, b, c] = problem.buffer_lengths().ok()?;
+        let problem = problem.check(a, b, c).ok()?;
+        let launches = configuration.launches(&problem);
+        let groups = |(global, local): (&u64, &u64)| *global as f64 / *local as f64;
+        let multiply = launches.iter().filter(|launch| launch.function == 0);
+        let started = multiply
+            .map(|launch| launch.global.iter().zip(&launch.local).map(groups).product::<f64>());
+        Some([started.sum(), f64::from(configuration.parts(&problem))])
     }
 }
 
@@ -167,6 +201,25 @@ mod tests {
             let cut = surrogate.predict(GemmShape::new(m + 3, 64, 64, 1));
             assert!(whole[0] < whole[1] && cut[0] > cut[1], "{m}: {whole:?} {cut:?}");
         }
+    }
+
+    #[test]
+    fn a_split_of_k_is_seen_where_it_happens() {
+        let names = ["split:64x64x16@8x8+264", "split:64x64x16@8x8+64"];
+        let kernels: Vec<_> = names
+            .iter()
+            .enumerate()
+            .map(|(at, name)| Kernel::of(at, &name.parse().ok(), true))
+            .collect();
+        let deep = GemmShape::new(64, 16_384, 64, 1);
+        assert_eq!(kernels[0].launched(deep), Some([256.0, 256.0]));
+        assert_eq!(kernels[1].launched(deep), Some([64.0, 64.0]));
+        assert_ne!(kernels[0].values(deep), kernels[1].values(deep));
+        let wide = GemmShape::new(2048, 64, 2048, 1);
+        assert_eq!(kernels[0].values(wide), kernels[1].values(wide));
+        // Without such kernels there is nothing more to see.
+        let plain = Kernel::of(0, &"tile:4x4x4@8x8".parse().ok(), false);
+        assert_eq!(plain.values(deep).len() + 4, kernels[0].values(deep).len());
     }
 
     #[test]
