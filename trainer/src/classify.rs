@@ -27,6 +27,11 @@ pub trait Classifier: Sync {
         false
     }
 
+    /// Whether the seed makes a difference.
+    fn draws(&self) -> bool {
+        self.breaks_ties()
+    }
+
     /// Learn from `examples`. The same examples and seed always give the same predictions.
     fn fit(&self, examples: &Examples, seed: u64) -> Box<dyn Fitted>;
 }

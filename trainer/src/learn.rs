@@ -31,6 +31,11 @@ pub trait Learner: Sync {
         true
     }
 
+    /// Whether the seed makes a difference.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// Grow a tree of at most [`MAX_DEPTH`](selector_core::MAX_DEPTH) questions on a path.
     ///
     /// # Errors

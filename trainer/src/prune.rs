@@ -35,6 +35,11 @@ pub trait Pruner: Sync {
         true
     }
 
+    /// Whether [`Request::seed`] makes a difference.
+    fn draws(&self) -> bool {
+        false
+    }
+
     /// Choose at most `request.count` configurations, as columns of `performance`; at least one,
     /// none twice. The order of rows does not matter.
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned;
@@ -93,6 +98,8 @@ impl Pruned {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::collections::BTreeSet;
+
     use ndarray::{Array2, Axis, array};
     use selector_core::{GemmShape, ProblemClass};
 
@@ -148,6 +155,19 @@ pub(crate) mod tests {
                 let expected = Pruned { kernels: vec![0, 1, 2], warnings: Vec::new() };
                 assert_eq!(pruned, expected, "{} {normalisation:?}", pruner.name());
             }
+        }
+    }
+
+    #[test]
+    fn only_pruners_that_say_so_heed_the_seed() {
+        let mut random = Random::new(5);
+        let table = performance(Array2::from_shape_fn((60, 30), |_| random.unit()));
+        let lists = |pruner: &dyn Pruner| -> BTreeSet<Vec<usize>> {
+            let request = |seed| Request { seed, ..asked(6) };
+            (0..8).map(|seed| pruner.prune(&table, &request(seed)).kernels).collect()
+        };
+        for pruner in ALL {
+            assert_eq!(lists(*pruner).len() > 1, pruner.draws(), "{}", pruner.name());
         }
     }
 

@@ -146,11 +146,10 @@ fn ceilings(
     count: usize,
 ) -> Vec<f64> {
     let pruner = prune::by_name(pruner).unwrap();
+    let request = context.request(count, normalisation);
     let sides = context.sides.iter().enumerate();
     sides
-        .map(|(place, side)| {
-            100.0 * side.ceiling(&context.list(place, pruner, normalisation, count).kernels)
-        })
+        .map(|(place, side)| 100.0 * side.ceiling(&context.list(place, pruner, &request).kernels))
         .collect()
 }
 
@@ -363,8 +362,33 @@ fn two_data_sets_are_compared_by_the_order_of_methods() {
     let ordered = json["studies"][0]["tables"][0]["rows"].as_array().unwrap();
     assert_eq!(beside["rows"].as_array().unwrap().len(), ordered.len());
     assert!(ordered.len() >= 21);
-    let shares: Vec<f64> = ordered.iter().map(|row| row[2].as_f64().unwrap()).collect();
-    assert!(shares.is_sorted_by(|one, next| one >= next));
+    let places: Vec<u64> = ordered.iter().map(|row| row[0].as_u64().unwrap()).collect();
+    assert!(places[0] == 1 && places.is_sorted());
+    for place in 1..=ordered.len() {
+        let here: Vec<_> = ordered.iter().filter(|row| row[0] == place as u64).collect();
+        // A place is one more than the methods above it, and its own have an order.
+        let first = places.iter().position(|one| *one == place as u64);
+        assert!(first.is_none_or(|above| above + 1 == place));
+        let keys = here.iter().map(|row| (row[6] != "default", row[1].as_str().unwrap()));
+        assert!(keys.is_sorted());
+        let share = |row: &serde_json::Value| row[2].as_f64().unwrap();
+        let best = here.iter().map(|row| share(row)).fold(0.0, f64::max);
+        let below = ordered.iter().filter(|row| row[0].as_u64().unwrap() > place as u64);
+        assert!(here.is_empty() || below.map(share).all(|one| one < best));
+    }
+    assert_eq!(ordered.iter().filter(|row| row[6] == "default").count(), 1);
+    for row in ordered {
+        let [share, lowest, highest] = [2, 3, 4].map(|cell| row[cell].as_f64().unwrap());
+        assert!(lowest <= share + 1e-6 && share <= highest + 1e-6, "{row}");
+        let method = row[1].as_str().unwrap();
+        let (pruner, picker) = method.split_once(" + ").unwrap();
+        let picker = picker.split(',').next().unwrap();
+        let draws = ["k-means", "pca-k-means", "spectral"].contains(&pruner)
+            || ["tree-a", "tree-b", "tree-c", "random-forest", "mlp", "distilled"]
+                .contains(&picker);
+        let seeds = if draws { 5 } else { 1 };
+        assert_eq!(row[5], seeds, "{row}");
+    }
     let value = correlation["rows"][0][3].as_f64().unwrap();
     assert!((-1.0..=1.0).contains(&value), "{value}");
     assert_eq!(correlation["rows"][0][0], "one.csv");

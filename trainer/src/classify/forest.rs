@@ -22,6 +22,10 @@ impl Classifier for RandomForest {
         "a hundred decision trees on random shapes and features, that vote"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn fit(&self, examples: &Examples, seed: u64) -> Box<dyn Fitted> {
         let columns = tree::columns(examples);
         let growth = Growth { drawn: columns.len().isqrt().max(1), ..tree::UNLIMITED };

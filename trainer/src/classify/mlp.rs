@@ -36,6 +36,10 @@ impl Classifier for Mlp {
         "a neural network with two hidden layers of 16, fitted by L-BFGS"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn fit(&self, examples: &Examples, seed: u64) -> Box<dyn Fitted> {
         let network = Network::new(examples.features.ncols(), examples.classes);
         let start = network.start(&mut Random::new(seed));

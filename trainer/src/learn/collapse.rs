@@ -30,6 +30,10 @@ impl Learner for Collapsed<'_> {
         self.learner.repeatable()
     }
 
+    fn draws(&self) -> bool {
+        self.learner.draws()
+    }
+
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
         self.grow_telling(training, seed, &|| {})
     }

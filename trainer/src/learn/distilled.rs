@@ -75,6 +75,10 @@ impl Learner for Distilled {
         "a cost-tree that imitates a forest and a boosted surrogate, as fine as cross-validation likes"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn grow(&self, training: &Training, seed: u64) -> Result<Grown, LearnError> {
         self.grow_telling(training, seed, &|| {})
     }

@@ -26,6 +26,10 @@ impl Pruner for KMeansRepresentatives {
         "the kernel that each cluster of tasks favours"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         groups::prune(performance, request, |points| {
             k_means(&points.weights, request.count, request.seed)

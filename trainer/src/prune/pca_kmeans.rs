@@ -21,6 +21,10 @@ impl Pruner for ComponentsThenKMeans {
         "the kernel that each cluster of tasks favours, clustered by principal components"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         groups::prune(performance, request, |points| {
             let components = Components::of(&points.weights, COMPONENTS);

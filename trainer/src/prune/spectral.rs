@@ -21,6 +21,10 @@ impl Pruner for Spectral {
         "the kernel that each cluster of tasks favours, clustered by the spectrum of their affinity"
     }
 
+    fn draws(&self) -> bool {
+        true
+    }
+
     fn prune(&self, performance: &Performance, request: &Request) -> Pruned {
         groups::prune(performance, request, |points| {
             let count = request.count.clamp(1, points.distinct);

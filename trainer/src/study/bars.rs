@@ -9,13 +9,14 @@ const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 160.0;
 
 /// Bars from left to right, each below its name.
-pub(super) fn bars(table: &Table, label: usize, value: usize) -> String {
+pub(super) fn bars(table: &Table, [rank, label, value]: [usize; 3]) -> String {
     let row = |(row, part): (&Vec<super::Cell>, f64)| {
         let name = row[label].shown();
         let class = if name == method::name() { " class=\"ours\"" } else { "" };
         format!(
-            "<tr{class}><th scope=\"row\">{}<span class=\"track\" aria-hidden=\"true\"><span class=\"fill\" \
+            "<tr{class}><th scope=\"row\">{}. {}<span class=\"track\" aria-hidden=\"true\"><span class=\"fill\" \
              style=\"width:{:.1}%\"></span></span></th><td class=\"number\">{}</td></tr>\n",
+            row[rank].shown(),
             Text(name),
             part * 100.0,
             row[value].shown()

@@ -15,7 +15,7 @@ use crate::classify::{self, FeatureSet};
 use crate::learn;
 use crate::normalise::Normalisation;
 use crate::performance::first_largest;
-use crate::prune::{self, Pruner};
+use crate::prune::{self, Pruner, Request};
 use crate::score;
 
 /// Shares of optimal with the kernel that each classifier predicts.
@@ -43,7 +43,7 @@ impl Part for Classifiers {
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         let mut all = Vec::new();
         for pruner in pruners() {
-            all.push((pruner, rows(context, pruner, &COUNTS.collect::<Vec<_>>())?));
+            all.push((pruner, rows(context, pruner, &COUNTS.collect::<Vec<_>>(), context.seed)?));
         }
         let ours = against(context, &all)?;
         let lists = all.iter().map(|(pruner, rows)| on_list(context, *pruner, rows));
@@ -54,12 +54,18 @@ impl Part for Classifiers {
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
         let mut standings = Vec::new();
         for pruner in pruners() {
-            let rows = rows(context, pruner, &[STANDING_KERNELS])?;
-            let classifiers = rows.into_iter().filter(|row| row.classifier.is_some());
-            standings.extend(classifiers.map(|row| {
+            let of_seed = |seed| rows(context, pruner, &[STANDING_KERNELS], seed);
+            let seeds: Vec<u64> = context.seeds(true).collect();
+            let rows: Vec<Vec<Row>> =
+                seeds.into_iter().map(of_seed).collect::<Result<_, StudyError>>()?;
+            for (index, row) in rows[0].iter().enumerate() {
+                let Some(classifier) = row.classifier else { continue };
+                let draws = pruner.draws() || classify::ALL[classifier].draws();
+                let seeds = rows.iter().take(context.seeds(draws).count());
                 let method = format!("{} + {}, {}", pruner.name(), row.name, row.features.name());
-                Standing { method, share: row.mean() }
-            }));
+                let shares = seeds.map(|rows| rows[index].shares.clone()).collect();
+                standings.push(Standing { method, shares });
+            }
         }
         Ok(standings)
     }
@@ -103,18 +109,21 @@ fn rows(
     context: &Context<'_>,
     pruner: &'static dyn Pruner,
     counts: &[usize],
+    seed: u64,
 ) -> Result<Vec<Row>, StudyError> {
     let places = 0..context.sides.len();
     // First, so that no two threads choose the same lists.
     places.clone().into_par_iter().for_each(|place| {
         for count in counts {
-            context.list(place, pruner, Normalisation::Scaled, *count);
+            let normalisation = Normalisation::Scaled;
+            context.list(place, pruner, &Request { count: *count, normalisation, seed });
         }
     });
     let mut jobs = Vec::new();
     for features in FeatureSet::ALL {
         for kernels in counts.iter().copied() {
-            jobs.extend(places.clone().map(|place| Job { pruner, features, kernels, place }));
+            let job = |place| Job { pruner, features, kernels, place, seed };
+            jobs.extend(places.clone().map(job));
         }
     }
     let found: Vec<Arc<Found>> =
@@ -208,6 +217,7 @@ mod tests {
     use super::*;
     use crate::dataset::{Dataset, Rows};
     use crate::split;
+    use crate::study::STANDING_SEEDS;
 
     /// Shapes in three groups, each with a kernel of its own that is twice as fast.
     fn grouped(shapes: usize) -> Dataset {
@@ -257,7 +267,15 @@ mod tests {
         assert_eq!(standings.len(), pruners().len() * 2 * classify::ALL.len());
         let tree = standings.iter().find(|one| one.method == "pca-k-means + tree-a, raw").unwrap();
         let shown = share(&tables[0], "tree-a");
-        assert!((100.0 * tree.share - shown).abs() < 1e-6);
+        assert_eq!(tree.shares.len(), STANDING_SEEDS as usize);
+        assert!((100.0 * splits::mean(&tree.shares[0]) - shown).abs() < 1e-6);
+        let seeds = |name: &str| {
+            let standing = standings.iter().find(|one| one.method == name).unwrap();
+            standing.shares.len()
+        };
+        assert_eq!(seeds("greedy + linear-svm, aug"), 1);
+        assert_eq!(seeds("greedy + random-forest, aug"), STANDING_SEEDS as usize);
+        assert_eq!(seeds("pca-k-means + 1-nn, raw"), STANDING_SEEDS as usize);
     }
 
     #[test]
@@ -277,7 +295,9 @@ mod tests {
     fn rows_of(context: &Context<'_>) -> Vec<Table> {
         let pruners = pruners().into_iter();
         pruners
-            .map(|pruner| on_list(context, pruner, &rows(context, pruner, &[4, 5]).unwrap()))
+            .map(|pruner| {
+                on_list(context, pruner, &rows(context, pruner, &[4, 5], context.seed).unwrap())
+            })
             .collect()
     }
 

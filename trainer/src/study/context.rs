@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::StudyError;
+use super::{STANDING_SEEDS, StudyError};
 use crate::dataset::Dataset;
 use crate::learn::{Collapsed, QUESTION_NS};
 use crate::normalise::Normalisation;
@@ -93,21 +93,31 @@ impl<'a> Context<'a> {
         Ok(made)
     }
 
+    /// The seeds that a method is set in order by: [`STANDING_SEEDS`] from the study's own on if it
+    /// `draws`, which is to say that it has random choices, else that one alone.
+    pub fn seeds(&self, draws: bool) -> impl Iterator<Item = u64> + use<> {
+        let (first, count) = (self.seed, if draws { STANDING_SEEDS } else { 1 });
+        (0..count).map(move |index| first.wrapping_add(index))
+    }
+
+    /// What a pruner is asked for with the study's own seed.
+    #[must_use]
+    pub fn request(&self, count: usize, normalisation: Normalisation) -> Request {
+        Request { count, normalisation, seed: self.seed }
+    }
+
     /// The list that `pruner` chooses from the training side of the split at `place` in
-    /// [`Self::sides`], as columns of the data set.
+    /// [`Self::sides`], as columns of the data set. What makes no difference to it in `request`
+    /// costs no work either.
     ///
     /// # Panics
     /// There is no such split.
-    pub fn list(
-        &self,
-        place: usize,
-        pruner: &dyn Pruner,
-        normalisation: Normalisation,
-        count: usize,
-    ) -> Arc<Pruned> {
+    pub fn list(&self, place: usize, pruner: &dyn Pruner, request: &Request) -> Arc<Pruned> {
+        let Request { count, normalisation, seed } = *request;
         let normalisation = if pruner.weighs() { normalisation } else { Normalisation::default() };
-        let request = Request { count, normalisation, seed: self.seed };
-        let key = format!("list {place} {} {normalisation} {count}", pruner.name());
+        let seed = if pruner.draws() { seed } else { self.seed };
+        let request = Request { count, normalisation, seed };
+        let key = format!("list {place} {} {normalisation} {count} {seed}", pruner.name());
         let train = &self.sides[place].train;
         let made = self.once(&key, || Ok::<_, Infallible>(pruner.prune(train, &request)));
         match made {
@@ -121,12 +131,13 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`StudyError::Learn`].
     pub fn scores(&self, method: &Method<'_>) -> Result<Arc<Vec<SplitScore>>, StudyError> {
-        let Method { pruner, learner, kernels, normalisation, seed } = method;
+        let Method { pruner, learner, kernels, normalisation, .. } = method;
+        let seed = if pruner.draws() || learner.draws() { method.seed } else { self.seed };
         let name = format!("{} + {}", pruner.name(), learner.name());
         let key = format!("scores {name} {kernels} {normalisation} {seed}");
         self.once(&key, || {
             let collapsed = Collapsed { learner: *learner, question_ns: QUESTION_NS };
-            let method = &Method { learner: &collapsed, ..*method };
+            let method = &Method { learner: &collapsed, seed, ..*method };
             score::score(self.dataset, self.splits, method, None, &|| self.step())
                 .map_err(|source| StudyError::Learn { method: name, source })
         })

@@ -1,8 +1,10 @@
 //! All methods by what they reach with the same number of kernels, so that the orderings on two
 //! data sets can be compared.
 
+use super::places::{self, Placed};
 use super::{
-    Cell, Context, Drawing, Part, STANDING_KERNELS, Standing, StudyError, Table, Unit, splits,
+    Cell, Context, Drawing, Part, STANDING_KERNELS, STANDING_SEEDS, Standing, StudyError, Table,
+    Unit, method, splits,
 };
 use crate::normalise::Normalisation;
 use crate::score::SplitScore;
@@ -14,6 +16,8 @@ pub(super) struct Orderings;
 
 /// The table's id.
 pub(super) const ID: &str = "orderings";
+/// Its column of places.
+pub(super) const PLACE: usize = 0;
 /// Its column of names.
 pub(super) const METHOD: usize = 1;
 /// Its column of shares.
@@ -29,7 +33,8 @@ impl Part for Orderings {
     }
 
     fn steps(&self, context: &Context<'_>) -> u64 {
-        (methods(context).len() * context.sides.len()) as u64
+        let seeds = |method: &Method<'_>| seeds(context, method).len();
+        (methods().iter().map(seeds).sum::<usize>() * context.sides.len()) as u64
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
@@ -39,34 +44,63 @@ impl Part for Orderings {
                 standings.extend(part.standings(context)?);
             }
         }
-        standings.sort_by(|one, other| {
-            other.share.total_cmp(&one.share).then_with(|| one.method.cmp(&other.method))
-        });
-        let row = |(index, one): (usize, &Standing)| {
-            vec![Cell::from(index + 1), Cell::from(one.method.clone()), Cell::Share(one.share)]
-        };
+        let placed = places::of(&standings, &method::name());
         let title = format!("All methods with {STANDING_KERNELS} kernels, the best first");
         let table = Table::new(ID, title, "")
             .column("place", Unit::Count)
             .column("method", Unit::Text)
             .column("share", Unit::Percent)
-            .drawn(Drawing::Bars { label: METHOD, value: SHARE })
-            .with_rows(standings.iter().enumerate().map(row).collect());
+            .column("lowest of seeds", Unit::Percent)
+            .column("highest of seeds", Unit::Percent)
+            .column("seeds", Unit::Count)
+            .column("mark", Unit::Text)
+            .drawn(Drawing::Bars { rank: PLACE, label: METHOD, value: SHARE })
+            .with_rows(placed.iter().map(row).collect())
+            .note(format!(
+                "shares are means over the splits and, where a method has random choices, over {STANDING_SEEDS} seeds from the study's own on; \
+                 the lowest and the highest are of these seeds, each a mean over the splits"
+            ))
+            .note(
+                "methods share a place where each falls short of the best of them by less than the standard error of the difference, paired over splits \
+                 and seeds: nobody can say which is better; within a place the default comes first, then names in order",
+            );
         Ok(vec![splits::note(table, context)])
     }
 
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
         let standing = |method: Method<'_>| {
-            let scores = context.scores(&method)?;
-            let shares: Vec<f64> = scores.iter().map(|one: &SplitScore| one.share).collect();
+            let shares = |seed| -> Result<Vec<f64>, StudyError> {
+                let scores = context.scores(&Method { seed, ..method })?;
+                Ok(scores.iter().map(|one: &SplitScore| one.share).collect())
+            };
+            let shares = seeds(context, &method).into_iter().map(shares);
+            let shares = shares.collect::<Result<_, _>>()?;
             let method = format!("{} + {}", method.pruner.name(), method.learner.name());
-            Ok(Standing { method, share: splits::mean(&shares) })
+            Ok(Standing { method, shares })
         };
-        methods(context).into_iter().map(standing).collect()
+        methods().into_iter().map(standing).collect()
     }
 }
 
-fn methods(context: &Context<'_>) -> Vec<Method<'static>> {
+fn row(one: &Placed) -> Vec<Cell> {
+    let mark = if one.method == method::name() { "default" } else { "" };
+    vec![
+        Cell::from(one.place),
+        Cell::from(one.method.clone()),
+        Cell::Share(one.share),
+        Cell::Share(one.lowest),
+        Cell::Share(one.highest),
+        Cell::from(one.seeds),
+        Cell::from(mark),
+    ]
+}
+
+fn seeds(context: &Context<'_>, method: &Method<'_>) -> Vec<u64> {
+    context.seeds(method.pruner.draws() || method.learner.draws()).collect()
+}
+
+/// With a seed that is to be replaced.
+fn methods() -> Vec<Method<'static>> {
     let shipped = || learn::ALL.iter().filter(|learner| learner.repeatable());
     let pairs =
         prune::ALL.iter().flat_map(|pruner| shipped().map(move |learner| (pruner, learner)));
@@ -75,7 +109,7 @@ fn methods(context: &Context<'_>) -> Vec<Method<'static>> {
         learner: *learner,
         kernels: STANDING_KERNELS,
         normalisation: Normalisation::default(),
-        seed: context.seed,
+        seed: 0,
     };
     pairs.map(method).collect()
 }

@@ -110,7 +110,7 @@ fn drawing(table: &Table) -> String {
     }
     match &table.drawing {
         Drawing::None => String::new(),
-        Drawing::Bars { label, value } => bars::bars(table, *label, *value),
+        Drawing::Bars { rank, label, value } => bars::bars(table, [*rank, *label, *value]),
         Drawing::Columns { label, value } => bars::columns(table, *label, *value),
         Drawing::HeatMap { .. } => heat::html(&grid::of(table)),
         Drawing::Lines { .. } | Drawing::Curves { .. } => {

@@ -37,7 +37,7 @@ impl Part for Pruning {
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         jobs(context).par_iter().for_each(|(split, pruner, normalisation)| {
             for count in COUNTS {
-                context.list(*split, *pruner, *normalisation, count);
+                context.list(*split, *pruner, &context.request(count, *normalisation));
                 context.step();
             }
         });
@@ -64,8 +64,9 @@ fn lines(context: &Context<'_>) -> Vec<Line> {
     for normalisation in Normalisation::ALL {
         for pruner in prune::ALL.iter().copied() {
             for count in COUNTS {
+                let request = context.request(count, normalisation);
                 let lists: Vec<_> = (0..context.sides.len())
-                    .map(|split| context.list(split, pruner, normalisation, count))
+                    .map(|split| context.list(split, pruner, &request))
                     .collect();
                 let kept: Vec<f64> = lists.iter().map(|list| list.kernels.len() as f64).collect();
                 let ceilings = context.sides.iter().zip(&lists);

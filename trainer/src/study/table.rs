@@ -71,6 +71,8 @@ pub enum Drawing {
     None,
     /// A bar with its name for each row.
     Bars {
+        /// What stands before the names.
+        rank: usize,
         /// The names of the bars.
         label: usize,
         /// Their lengths.

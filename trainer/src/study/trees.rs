@@ -75,7 +75,8 @@ impl Labels {
             Self::All => (0..context.dataset.configurations().len()).collect(),
             Self::List => {
                 let (pruner, scaled) = (prune::ALL[0], Normalisation::Scaled);
-                context.list(place, pruner, scaled, STANDING_KERNELS).kernels.clone()
+                let request = context.request(STANDING_KERNELS, scaled);
+                context.list(place, pruner, &request).kernels.clone()
             }
         }
     }

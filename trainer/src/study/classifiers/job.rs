@@ -7,7 +7,7 @@ use ndarray::Axis;
 use crate::classify::{self, Classifier, Examples, FeatureSet};
 use crate::normalise::Normalisation;
 use crate::performance::{first_largest, first_least};
-use crate::prune::Pruner;
+use crate::prune::{Pruner, Request};
 use crate::score;
 use crate::study::{Context, Sides, StudyError};
 
@@ -23,6 +23,8 @@ pub(super) struct Job {
     pub features: FeatureSet,
     pub kernels: usize,
     pub place: usize,
+    /// Of the list and of the classifiers.
+    pub seed: u64,
 }
 
 /// Shares of optimal on the held-out tasks of one job, 0…1.
@@ -36,18 +38,40 @@ pub(super) struct Found {
 impl Job {
     /// Shares with every classifier; measured once in a context, which is one step.
     pub(super) fn found(&self, context: &Context<'_>) -> Result<Arc<Found>, StudyError> {
-        let Self { pruner, features, kernels, place } = *self;
-        let key = format!("classifiers {} {} {kernels} {place}", pruner.name(), features.name());
-        context.once(&key, || {
-            let list = context.list(place, pruner, Normalisation::Scaled, kernels);
+        let Self { pruner, features, kernels, place, seed } = *self;
+        let (name, of) = (pruner.name(), features.name());
+        context.once(&format!("classifiers {name} {of} {kernels} {place} {seed}"), || {
+            let normalisation = Normalisation::Scaled;
+            let request = Request { count: kernels, normalisation, seed };
+            let list = context.list(place, pruner, &request);
             let sides = &context.sides[place];
-            let shares = shares(sides, &list.kernels, features, classify::ALL, context.seed)?;
+            let fresh = |classifier: &dyn Classifier| self.heeds_seed(classifier, context);
+            let all = classify::ALL.iter().copied();
+            let (asked, known): (Vec<_>, Vec<_>) = all.partition(|one| fresh(*one));
+            let mut found = shares(sides, &list.kernels, features, &asked, seed)?.into_iter();
+            // What no seed changes is known from the study's own.
+            let known = match &known[..] {
+                [] => None,
+                _ => Some(Self { seed: context.seed, ..*self }.found(context)?),
+            };
+            let share = |(index, classifier): (usize, &&dyn Classifier)| match &known {
+                Some(known) if !fresh(*classifier) => Some(known.shares[index]),
+                _ => found.next(),
+            };
+            let shares = classify::ALL.iter().enumerate().filter_map(share).collect();
             let totals = sides.train.loss.columns().into_iter().map(|one| one.sum());
             let one_best = first_least(&totals.collect::<Vec<_>>());
             context.step();
             let ceiling = sides.ceiling(&list.kernels);
             Ok(Found { shares, ceiling, one_best: sides.ceiling(&[one_best]) })
         })
+    }
+}
+
+impl Job {
+    /// Whether `classifier` may do otherwise here than with the study's own seed.
+    fn heeds_seed(&self, classifier: &dyn Classifier, context: &Context<'_>) -> bool {
+        self.seed == context.seed || self.pruner.draws() || classifier.draws()
     }
 }
 
@@ -98,7 +122,6 @@ mod tests {
 
     use super::*;
     use crate::dataset::Dataset;
-    use crate::prune::Request;
     use crate::{prune, split};
 
     fn data(name: &str) -> PathBuf {

@@ -75,11 +75,19 @@ fn orderings(
         let table = study.table("orderings")?;
         let place = table.number(&[("method", ours)], "place")?;
         let share = table.number(&[("method", ours)], "share")?;
-        let other = if place == 1.0 { "2" } else { "1" };
-        let lead = share - table.number(&[("place", other)], "share")?;
-        let method = table.text(&[("place", other)], "method")?;
-        sheet.note(&format!("{name}: {ours} is in place {place}; next to it, {method}"));
+        let (method, best) = best_other(&table, ours)?;
+        let lead = share - best;
+        let beside = table.numbers("place")?.filter(|one| *one == place).count() - 1;
+        sheet.note(&format!(
+            "{name}: {ours} is in place {place}, with {beside} others that chance alone may part from it; the best other mean is that of {method}"
+        ));
         let name = format!("trainer.orderings.{name}.default");
+        for column in ["lowest", "highest"] {
+            let value = table.number(&[("method", ours)], &format!("{column} of seeds"))?;
+            let figure = format!("{name}.share_of_optimal.{column}_of_seeds");
+            sheet.figure(&figure, value / 100.0, Target::None);
+        }
+        sheet.figure(&format!("{name}.others_in_place"), beside as f64, Target::None);
         sheet.figure(&format!("{name}.place"), place, Target::Exactly(1.0));
         sheet.figure(&format!("{name}.lead_points"), lead, Target::None);
     }
@@ -91,6 +99,14 @@ fn orderings(
         sheet.figure(&format!("trainer.orderings.{name}"), value, Target::None);
     }
     Ok(())
+}
+
+/// The method other than `ours` with the largest share, and that; of equal ones the first.
+fn best_other<'a>(table: &Table<'a>, ours: &str) -> anyhow::Result<(&'a str, f64)> {
+    let others = table.texts("method")?.zip(table.numbers("share")?);
+    let others = others.filter(|(method, _)| *method != ours);
+    let best = others.reduce(|best, one| if one.1 > best.1 { one } else { best });
+    best.context("the orderings hold no other method")
 }
 
 /// What the orderings call the default method, from the title of its own table.
@@ -121,6 +137,18 @@ mod tests {
         assert!(first_study(&laps(&both[..2])).is_err());
         assert!(first_study(&laps(&both[..3])).is_err());
         assert!(first_study(&[]).is_err());
+    }
+
+    #[test]
+    fn the_lead_is_over_the_best_mean_wherever_it_stands() {
+        let table = json!({
+            "columns": [{"name": "place"}, {"name": "method"}, {"name": "share"}],
+            "rows": [[1, "ours", 95.0], [1, "b", 94.5], [1, "c", 95.25], [4, "d", 95.25]],
+        });
+        let table = Table::of(&table, "orderings").unwrap();
+        assert_eq!(best_other(&table, "ours").unwrap(), ("c", 95.25));
+        assert_eq!(table.numbers("place").unwrap().filter(|one| *one == 1.0).count(), 3);
+        assert!(table.numbers("lacking").is_err());
     }
 
     #[test]

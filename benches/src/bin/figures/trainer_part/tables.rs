@@ -74,6 +74,24 @@ impl<'a> Table<'a> {
         cell.as_str().with_context(|| self.lacks(keys, column))
     }
 
+    /// All numbers in `column`, in the order of the rows.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub(super) fn numbers(&self, column: &str) -> anyhow::Result<impl Iterator<Item = f64>> {
+        let place = self.place(column)?;
+        Ok(self.rows.iter().filter_map(move |row| row[place].as_f64()))
+    }
+
+    /// All names in `column`, in the order of the rows.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub(super) fn texts(&self, column: &str) -> anyhow::Result<impl Iterator<Item = &'a str>> {
+        let place = self.place(column)?;
+        Ok(self.rows.iter().filter_map(move |row| row[place].as_str()))
+    }
+
     fn cell(&self, keys: &[(&str, &str)], column: &str) -> anyhow::Result<&'a Value> {
         let keys_at = keys.iter().map(|(column, value)| Ok((self.place(column)?, *value)));
         let keys_at = keys_at.collect::<anyhow::Result<Vec<_>>>()?;
