@@ -7,6 +7,15 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 #[derive(Clone)]
 pub(crate) struct Random(Xoshiro256PlusPlus);
 
+/// The seed of the stream called `name`: choices for different purposes are not the same ones.
+pub(crate) fn stream(seed: u64, name: &str) -> u64 {
+    // FNV-1a, a fixed function of the bytes.
+    let hash = name.bytes().fold(0xCBF2_9CE4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3)
+    });
+    Xoshiro256PlusPlus::seed_from_u64(seed ^ hash).next_u64()
+}
+
 impl Random {
     pub(crate) fn new(seed: u64) -> Self {
         Self(Xoshiro256PlusPlus::seed_from_u64(seed))
@@ -47,6 +56,18 @@ mod tests {
         let (_, mut items) = draws(7);
         items.sort_unstable();
         assert_eq!(items, [0, 1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn streams_are_apart_by_seed_and_by_name() {
+        let mut all: Vec<u64> = (0..20)
+            .flat_map(|seed| ["", "a", "b", "mlp"].map(|name| stream(seed, name)))
+            .chain(0..20)
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 100);
+        assert_eq!(stream(3, "a"), stream(3, "a"));
     }
 
     #[test]

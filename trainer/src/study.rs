@@ -17,9 +17,12 @@ mod places;
 mod plain;
 mod pruning;
 mod splits;
+mod step;
+mod summary;
 mod table;
 mod tree_families;
 mod trees;
+mod words;
 
 use std::ops::RangeInclusive;
 
@@ -29,6 +32,7 @@ use crate::learn::LearnError;
 
 pub use context::{Context, Sides};
 pub use page::MADE_BY;
+pub use step::{Step, cost};
 pub use table::{Cell, Column, Drawing, Table, Unit};
 
 /// A part of the study: some tables on one subject.
@@ -39,8 +43,8 @@ pub trait Part: Sync {
     /// What it shows, in a line.
     fn about(&self) -> &'static str;
 
-    /// How often [`Part::measure`] calls [`Context::step`]: steps of about equal cost.
-    fn steps(&self, context: &Context<'_>) -> u64;
+    /// What [`Part::measure`] does, as far as no other part has done it.
+    fn steps(&self, context: &Context<'_>) -> Vec<Step>;
 
     /// The tables, whatever the data set holds: where something cannot be measured, a note says
     /// why. The same data, splits and seed give the same tables.
@@ -48,6 +52,11 @@ pub trait Part: Sync {
     /// # Errors
     /// [`StudyError`], if a method fails that should not.
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError>;
+
+    /// What [`Part::standings`] does, as far as nothing else has done it.
+    fn standing_steps(&self, _: &Context<'_>) -> Vec<Step> {
+        Vec::new()
+    }
 
     /// Methods that this part measures with [`STANDING_KERNELS`] kernels, to be set in order beside
     /// all others; [`Context::once`] keeps work from being done twice.

@@ -83,10 +83,10 @@ impl Args {
         };
         let context = Context::new(dataset, &splits, self.seed);
         let parts = self.parts();
-        let steps = parts.iter().map(|part| part.steps(&context)).sum();
-        let progress = out.progress(steps, "studying");
+        let progress = out.progress(study::cost(&parts, &context), "studying");
         let done = AtomicU64::new(0);
-        let context = context.watched(|| progress.set(done.fetch_add(1, Ordering::Relaxed) + 1));
+        let context =
+            context.watched(|cost| progress.set(done.fetch_add(cost, Ordering::Relaxed) + cost));
         let mut study = Study::new(&name(path), &context);
         for part in parts {
             let begun = Instant::now();

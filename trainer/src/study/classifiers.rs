@@ -8,8 +8,8 @@ use rayon::prelude::*;
 
 use self::job::{Found, Job, SEEDS};
 use super::{
-    COUNTS, Cell, Context, Drawing, Part, STANDING_KERNELS, Standing, StudyError, Table, Unit,
-    method, splits,
+    COUNTS, Cell, Context, Drawing, Part, STANDING_KERNELS, Standing, Step, StudyError, Table,
+    Unit, method, splits,
 };
 use crate::classify::{self, FeatureSet};
 use crate::learn;
@@ -35,9 +35,12 @@ impl Part for Classifiers {
         "how well ten classifiers pick among the kernels of a list"
     }
 
-    fn steps(&self, context: &Context<'_>) -> u64 {
-        let lists = pruners().len() * FeatureSet::ALL.len() + 1;
-        (lists * COUNTS.count() * context.sides.len()) as u64
+    fn steps(&self, context: &Context<'_>) -> Vec<Step> {
+        let counts: Vec<usize> = COUNTS.collect();
+        let jobs = |pruner| jobs(context, pruner, &counts, context.seed);
+        let classified = pruners().into_iter().flat_map(jobs).map(|job| job.step(context));
+        let ours = COUNTS.flat_map(|count| context.score_steps(&method::method(context, count)));
+        classified.chain(ours).collect()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
@@ -49,6 +52,15 @@ impl Part for Classifiers {
         let lists = all.iter().map(|(pruner, rows)| on_list(context, *pruner, rows));
         let tables = lists.chain([ours]);
         Ok(tables.map(|table| splits::note(table, context)).collect())
+    }
+
+    fn standing_steps(&self, context: &Context<'_>) -> Vec<Step> {
+        let of_seed = |pruner| {
+            let jobs = move |seed| jobs(context, pruner, &[STANDING_KERNELS], seed);
+            context.seeds(true).flat_map(jobs)
+        };
+        let jobs = pruners().into_iter().flat_map(of_seed);
+        jobs.map(|job| job.step(context)).collect()
     }
 
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {
@@ -104,6 +116,23 @@ impl Row {
     }
 }
 
+/// By features, count and split.
+fn jobs(
+    context: &Context<'_>,
+    pruner: &'static dyn Pruner,
+    counts: &[usize],
+    seed: u64,
+) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for features in FeatureSet::ALL {
+        for kernels in counts.iter().copied() {
+            let job = |place| Job { pruner, features, kernels, place, seed };
+            jobs.extend((0..context.sides.len()).map(job));
+        }
+    }
+    jobs
+}
+
 /// By features, count and method: the ceiling, the one best, then the classifiers.
 fn rows(
     context: &Context<'_>,
@@ -119,13 +148,7 @@ fn rows(
             context.list(place, pruner, &Request { count: *count, normalisation, seed });
         }
     });
-    let mut jobs = Vec::new();
-    for features in FeatureSet::ALL {
-        for kernels in counts.iter().copied() {
-            let job = |place| Job { pruner, features, kernels, place, seed };
-            jobs.extend(places.clone().map(job));
-        }
-    }
+    let jobs = jobs(context, pruner, counts, seed);
     let found: Vec<Arc<Found>> =
         jobs.par_iter().map(|job| job.found(context)).collect::<Result<_, _>>()?;
     let mut rows = Vec::new();

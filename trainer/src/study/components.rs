@@ -1,6 +1,6 @@
 //! How many principal components hold how much of the variance of all performance.
 
-use super::{Cell, Context, Drawing, Part, StudyError, Table, Unit};
+use super::{Cell, Context, Drawing, Part, Step, StudyError, Table, Unit};
 use crate::components::Components;
 
 /// Counts of components.
@@ -19,13 +19,13 @@ impl Part for Variance {
         "how many principal components hold how much of the variance"
     }
 
-    fn steps(&self, _: &Context<'_>) -> u64 {
-        1
+    fn steps(&self, _: &Context<'_>) -> Vec<Step> {
+        vec![step()]
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         let components = Components::of(&context.all.relative, 0);
-        context.step();
+        context.done(&step());
         let row =
             |share: &f64| vec![Cell::Share(*share), Cell::from(components.enough_for(*share))];
         let needed = "Components that hold more than a part of the variance";
@@ -47,6 +47,10 @@ impl Part for Variance {
         let same = "all tasks are alike, so there is no variance";
         Ok(tables.map(|table| table.with_rows(Vec::new()).note(same)).into())
     }
+}
+
+fn step() -> Step {
+    Step::new("components", 200)
 }
 
 fn explained(components: &Components) -> Vec<Vec<Cell>> {

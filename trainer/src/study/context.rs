@@ -1,11 +1,12 @@
 //! What the parts of a study share: the data, the splits, and results that several of them need.
 
 use std::any::Any;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{STANDING_SEEDS, StudyError};
+use super::{STANDING_SEEDS, Step, StudyError};
 use crate::dataset::Dataset;
 use crate::learn::{Collapsed, QUESTION_NS};
 use crate::normalise::Normalisation;
@@ -14,6 +15,10 @@ use crate::prune::{Pruned, Pruner, Request};
 use crate::score::{self, SplitScore};
 use crate::split::Split;
 use crate::train::Method;
+
+/// Cost of a method on a split; of one whose learner makes random choices, and so many models.
+const SCORE: u64 = 60;
+const SCORE_DRAWN: u64 = 3000;
 
 /// A data set with its splits; what is computed for one part is kept for the others.
 pub struct Context<'a> {
@@ -27,7 +32,8 @@ pub struct Context<'a> {
     pub all: Performance,
     /// The two sides of each split; none where there is only one shape.
     pub sides: Vec<Sides>,
-    step: Box<dyn Fn() + Sync + 'a>,
+    step: Box<dyn Fn(u64) + Sync + 'a>,
+    done: Mutex<BTreeSet<String>>,
     kept: Mutex<BTreeMap<String, Arc<dyn Any + Send + Sync>>>,
 }
 
@@ -56,20 +62,24 @@ impl<'a> Context<'a> {
             seed,
             all: Performance::of(dataset, &all),
             sides: splits.iter().map(|split| Sides::of(dataset, split)).collect(),
-            step: Box::new(|| ()),
+            step: Box::new(|_| ()),
+            done: Mutex::new(BTreeSet::new()),
             kept: Mutex::new(BTreeMap::new()),
         }
     }
 
-    /// The same; each step calls `step`.
+    /// The same; each step calls `step` with its cost when it is done for the first time.
     #[must_use]
-    pub fn watched(self, step: impl Fn() + Sync + 'a) -> Self {
+    pub fn watched(self, step: impl Fn(u64) + Sync + 'a) -> Self {
         Self { step: Box::new(step), ..self }
     }
 
-    /// Another of [`Part::steps`](super::Part::steps) is done.
-    pub fn step(&self) {
-        (self.step)();
+    /// One of [`Part::steps`](super::Part::steps) is done.
+    pub(super) fn done(&self, step: &Step) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if done.insert(step.name.clone()) {
+            (self.step)(step.cost);
+        }
     }
 
     /// What `make` gave when it was first asked for by `key`. Threads that ask at the same time may
@@ -131,16 +141,41 @@ impl<'a> Context<'a> {
     /// # Errors
     /// [`StudyError::Learn`].
     pub fn scores(&self, method: &Method<'_>) -> Result<Arc<Vec<SplitScore>>, StudyError> {
-        let Method { pruner, learner, kernels, normalisation, .. } = method;
-        let seed = if pruner.draws() || learner.draws() { method.seed } else { self.seed };
-        let name = format!("{} + {}", pruner.name(), learner.name());
-        let key = format!("scores {name} {kernels} {normalisation} {seed}");
-        self.once(&key, || {
-            let collapsed = Collapsed { learner: *learner, question_ns: QUESTION_NS };
+        let seed = self.heeded(method);
+        let learner = method.learner;
+        let steps = self.score_steps(method);
+        self.once(&self.scores_name(method), || {
+            let collapsed = Collapsed { learner, question_ns: QUESTION_NS };
             let method = &Method { learner: &collapsed, seed, ..*method };
-            score::score(self.dataset, self.splits, method, None, &|| self.step())
-                .map_err(|source| StudyError::Learn { method: name, source })
+            let scored = AtomicUsize::new(0);
+            let done = || {
+                let index = scored.fetch_add(1, Ordering::Relaxed);
+                steps.get(index).into_iter().for_each(|step| self.done(step));
+            };
+            score::score(self.dataset, self.splits, method, None, &done).map_err(|source| {
+                let method = format!("{} + {}", method.pruner.name(), method.learner.name());
+                StudyError::Learn { method, source }
+            })
         })
+    }
+
+    /// What [`Self::scores`] does: a step a split.
+    #[must_use]
+    pub(super) fn score_steps(&self, method: &Method<'_>) -> Vec<Step> {
+        let cost = if method.learner.draws() { SCORE_DRAWN } else { SCORE };
+        let name = self.scores_name(method);
+        (0..self.sides.len()).map(|split| Step::new(format!("{name} {split}"), cost)).collect()
+    }
+
+    fn scores_name(&self, method: &Method<'_>) -> String {
+        let Method { pruner, learner, kernels, normalisation, .. } = method;
+        let (pruner, learner, seed) = (pruner.name(), learner.name(), self.heeded(method));
+        format!("scores {pruner} + {learner} {kernels} {normalisation} {seed}")
+    }
+
+    /// The method's seed, or the study's own where none makes a difference.
+    fn heeded(&self, method: &Method<'_>) -> u64 {
+        if method.pruner.draws() || method.learner.draws() { method.seed } else { self.seed }
     }
 }
 

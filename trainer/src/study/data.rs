@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use kernels::Configuration;
 
-use super::{Cell, Context, Drawing, Part, StudyError, Table, Unit};
+use super::{Cell, Context, Drawing, Part, Step, StudyError, Table, Unit};
 use crate::import::Name;
 use crate::normalise::Normalisation;
 use crate::performance::first_largest;
@@ -22,8 +22,8 @@ impl Part for Data {
         "what was measured, and which configurations win how often"
     }
 
-    fn steps(&self, _: &Context<'_>) -> u64 {
-        0
+    fn steps(&self, _: &Context<'_>) -> Vec<Step> {
+        Vec::new()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
@@ -123,11 +123,12 @@ fn rates(context: &Context<'_>) -> Table {
     let mut rows = Vec::new();
     for task in told_apart(context) {
         let name = format!("{} {}", dataset.tasks()[task].class, dataset.tasks()[task].shape);
-        for (place, configuration) in dataset.configurations().iter().enumerate() {
-            let rate = match dataset.time(task, place) {
-                time if time.is_finite() => Cell::Number(rate(context, task, place)),
+        for (place, column) in by_rate(context, task).into_iter().enumerate() {
+            let rate = match dataset.time(task, column) {
+                time if time.is_finite() => Cell::Number(rate(context, task, column)),
                 _ => Cell::None,
             };
+            let configuration = &dataset.configurations()[column];
             let [task, configuration] = [&name, configuration].map(|text| Cell::from(text.clone()));
             rows.push(vec![task, Cell::from(place + 1), configuration, rate]);
         }
@@ -139,7 +140,20 @@ fn rates(context: &Context<'_>) -> Table {
         .column("10⁹ operations a second", Unit::Number)
         .drawn(Drawing::Lines { panel: None, line: 0, x: 1, y: 3 })
         .with_rows(rows)
-        .note("the task with the highest rate, the squarest and the narrowest result")
+        .note("the task with the highest rate, the squarest and the narrowest result; the fastest configuration of each has place 1")
+}
+
+/// Columns, the fastest on `task` first; equal ones in the order of their names, those without a
+/// time last.
+fn by_rate(context: &Context<'_>, task: usize) -> Vec<usize> {
+    let time = |column: &usize| context.dataset.time(task, *column);
+    let mut columns: Vec<usize> = (0..context.dataset.configurations().len()).collect();
+    columns.sort_by(|one, other| {
+        let missing = |column| !time(column).is_finite();
+        let finite = missing(one).cmp(&missing(other));
+        finite.then_with(|| time(one).total_cmp(&time(other))).then(one.cmp(other))
+    });
+    columns
 }
 
 fn winners(context: &Context<'_>, wins: &[usize]) -> Table {
@@ -235,6 +249,26 @@ mod tests {
 
     use super::*;
     use crate::dataset::{Dataset, Rows};
+
+    #[test]
+    fn the_fastest_of_each_task_has_the_first_place_and_what_failed_the_last() {
+        let mut text = "m,k,n,batch,configuration,time_ns,status\n".to_owned();
+        for (name, time, status) in
+            [("a", "", "launch_failed"), ("b", "30", "ok"), ("c", "20", "ok"), ("d", "20", "ok")]
+        {
+            text += &format!("64,64,64,1,{name},{time},{status}\n");
+        }
+        let rows = Rows::read(Path::new("four.csv"), text.as_bytes()).unwrap();
+        let (counts, measurements) = (rows.counts, rows.measurements);
+        let dataset =
+            Dataset::from_measurements(Path::new("four.csv"), rows.header, counts, measurements)
+                .unwrap();
+        let table = rates(&Context::new(&dataset, &[], 0));
+        let order = table.rows.iter().map(|row| (row[1].shown(), row[2].shown()));
+        let expected = [("1", "c"), ("2", "d"), ("3", "b"), ("4", "a")];
+        let expected = expected.map(|(place, name)| (place.to_owned(), name.to_owned()));
+        assert_eq!(order.collect::<Vec<_>>(), expected);
+    }
 
     #[test]
     fn the_largest_rate_that_a_file_can_hold_is_a_number() {

@@ -1,6 +1,6 @@
 //! What the default method reaches at every length of the kernel list.
 
-use super::{COUNTS, Cell, Context, Drawing, Part, StudyError, Table, Unit, splits};
+use super::{COUNTS, Cell, Context, Drawing, Part, Step, StudyError, Table, Unit, splits};
 use crate::normalise::Normalisation;
 use crate::score::SplitScore;
 use crate::train::Method;
@@ -18,8 +18,8 @@ impl Part for DefaultMethod {
         "what the default method reaches on held-out tasks"
     }
 
-    fn steps(&self, context: &Context<'_>) -> u64 {
-        (COUNTS.count() * context.sides.len()) as u64
+    fn steps(&self, context: &Context<'_>) -> Vec<Step> {
+        COUNTS.flat_map(|count| context.score_steps(&method(context, count))).collect()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {

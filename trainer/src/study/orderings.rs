@@ -3,8 +3,8 @@
 
 use super::places::{self, Placed};
 use super::{
-    Cell, Context, Drawing, Part, STANDING_KERNELS, STANDING_SEEDS, Standing, StudyError, Table,
-    Unit, method, splits,
+    Cell, Context, Drawing, Part, STANDING_KERNELS, STANDING_SEEDS, Standing, Step, StudyError,
+    Table, Unit, method, splits,
 };
 use crate::normalise::Normalisation;
 use crate::score::SplitScore;
@@ -32,9 +32,8 @@ impl Part for Orderings {
         "all methods, ordered by what they reach with the same number of kernels"
     }
 
-    fn steps(&self, context: &Context<'_>) -> u64 {
-        let seeds = |method: &Method<'_>| seeds(context, method).len();
-        (methods().iter().map(seeds).sum::<usize>() * context.sides.len()) as u64
+    fn steps(&self, context: &Context<'_>) -> Vec<Step> {
+        super::ALL.iter().flat_map(|part| part.standing_steps(context)).collect()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
@@ -65,6 +64,14 @@ impl Part for Orderings {
                  and seeds: nobody can say which is better; within a place the default comes first, then names in order",
             );
         Ok(vec![splits::note(table, context)])
+    }
+
+    fn standing_steps(&self, context: &Context<'_>) -> Vec<Step> {
+        let of_method = |method: Method<'static>| {
+            let of_seed = move |seed| context.score_steps(&Method { seed, ..method });
+            seeds(context, &method).into_iter().flat_map(of_seed)
+        };
+        methods().into_iter().flat_map(of_method).collect()
     }
 
     fn standings(&self, context: &Context<'_>) -> Result<Vec<Standing>, StudyError> {

@@ -1,6 +1,6 @@
 //! The page: every table drawn, and its rows below it.
 
-use super::{Cell, Drawing, Studies, Study, Table, Unit, bars, grid, heat, lines};
+use super::{Cell, Drawing, Studies, Study, Table, Unit, bars, grid, heat, lines, summary, words};
 use crate::report::palette;
 use crate::report::text::{Text, counted};
 
@@ -26,14 +26,15 @@ pub(super) fn html(studies: &Studies) -> String {
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\" />\n{MADE_BY}\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\" />\n<title>{title}</title>\n<style>\n{STYLE}{}{}</style>\n\
-         </head>\n<body>\n<header>\n<h1>{title}</h1>\n{}</header>\n<main>\n{compared}{body}</main>\n<footer><p>Made by \
+         </head>\n<body>\n<header>\n<h1>{title}</h1>\n{}</header>\n<main>\n{compared}{body}{}</main>\n<footer><p>Made by \
          <code>gemmtree study</code>. Where no note says otherwise, a share of optimal is the geometric mean, over tasks held out \
          from training, of the best measured time over the time of the kernel; accuracy, DTPR, parts of a whole and \
          means over splits are arithmetic. CSV files beside this page hold \
          all rows of every table; the page leaves them out where they are more than {MOST}.</p></footer>\n</body>\n</html>\n",
         palette::css(colours),
         palette::strokes(colours),
-        contents(studies)
+        contents(studies),
+        words::html()
     )
 }
 
@@ -47,11 +48,12 @@ fn contents(studies: &Studies) -> String {
         all += &list(studies.comparison.iter().map(|table| entry(table, "all")).collect());
     }
     for (index, study) in studies.studies.iter().enumerate() {
+        all += &summary::html(study);
         all += &facts(study);
         let of = index.to_string();
         all += &list(study.tables.iter().map(|table| entry(table, &of)).collect());
     }
-    all
+    all + &format!("<p class=\"small\"><a href=\"#{}\">What the words mean</a></p>\n", words::ID)
 }
 
 fn facts(study: &Study) -> String {
@@ -140,7 +142,7 @@ fn rows(table: &Table) -> String {
     let row = |row: &Vec<Cell>| format!("<tr>{}</tr>\n", row.iter().map(cell).collect::<String>());
     let body: String = table.rows.iter().map(row).collect();
     let whole = format!(
-        "<div class=\"wide\"><table class=\"rows\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n\
+        "<div class=\"wide\" tabindex=\"0\"><table class=\"rows\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody>\n\
          </table></div>\n"
     );
     match table.drawing {

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::{COUNTS, Cell, Context, Drawing, Part, StudyError, Table, Unit, splits};
+use super::{COUNTS, Cell, Context, Drawing, Part, Step, StudyError, Table, Unit, splits};
 use crate::normalise::Normalisation;
 use crate::prune::{self, Clustering, Pruner, Sweep};
 
@@ -29,21 +29,44 @@ impl Part for Pruning {
         "what the kernel list of every pruner reaches, if the best of it always ran"
     }
 
-    fn steps(&self, context: &Context<'_>) -> u64 {
-        let sweeps = context.sides.len() * Normalisation::ALL.len();
-        (jobs(context).len() * COUNTS.count() + sweeps) as u64
+    fn steps(&self, context: &Context<'_>) -> Vec<Step> {
+        let lists = jobs(context).into_iter().flat_map(|(place, pruner, normalisation)| {
+            COUNTS.map(move |count| list_step(place, pruner, normalisation, count))
+        });
+        let sweeps = (0..context.sides.len())
+            .flat_map(|place| Normalisation::ALL.map(|one| sweep_step(place, one)));
+        lists.chain(sweeps).collect()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
         jobs(context).par_iter().for_each(|(split, pruner, normalisation)| {
             for count in COUNTS {
                 context.list(*split, *pruner, &context.request(count, *normalisation));
-                context.step();
+                context.done(&list_step(*split, *pruner, *normalisation, count));
             }
         });
         let lines = lines(context);
         Ok(vec![ceilings(context, &lines), against_all(context, &lines), sweep(context)])
     }
+}
+
+fn list_step(
+    place: usize,
+    pruner: &dyn Pruner,
+    normalisation: Normalisation,
+    count: usize,
+) -> Step {
+    let name = pruner.name();
+    let cost = match name {
+        "k-means" => 140,
+        "top-n" | "greedy" => 2,
+        _ => 30,
+    };
+    Step::new(format!("list {place} {name} {normalisation} {count}"), cost)
+}
+
+fn sweep_step(place: usize, normalisation: Normalisation) -> Step {
+    Step::new(format!("sweep {place} {normalisation}"), 300)
 }
 
 /// What can be computed side by side: split, pruner, normalisation.
@@ -156,12 +179,12 @@ fn sweep(context: &Context<'_>) -> Table {
         SIZES.into_iter().flat_map(|size| SAMPLES.map(|samples| (size, samples))).collect();
     let mut rows = Vec::new();
     for normalisation in Normalisation::ALL {
-        let of_side = |side: &super::Sides| {
+        let of_side = |(place, side): (usize, &super::Sides)| {
             let sweep = Sweep::of(&side.train, normalisation);
-            context.step();
+            context.done(&sweep_step(place, normalisation));
             parameters.iter().map(|(size, samples)| sweep.at(*size, *samples)).collect()
         };
-        let found: Vec<Vec<_>> = context.sides.par_iter().map(of_side).collect();
+        let found: Vec<Vec<_>> = context.sides.par_iter().enumerate().map(of_side).collect();
         for (place, (size, samples)) in parameters.iter().enumerate() {
             let here: Option<Vec<_>> = found.iter().map(|side| side[place].as_ref()).collect();
             // Where there are too few tasks there is no row.

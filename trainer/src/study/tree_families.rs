@@ -50,6 +50,7 @@ pub(super) fn table(context: &Context<'_>, sets: &[(Labels, Vec<OnSplit>)]) -> T
     .column("shapes trained on", Unit::Percent)
     .column("shapes held out", Unit::Percent)
     .with_rows(cells)
+    .note("configurations are counted over all splits, whose kernel lists differ, so there may be more of them than a list holds")
     .note("a direct kernel takes operands as they are; an indirect one wants them prepared")
 }
 

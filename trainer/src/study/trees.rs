@@ -4,7 +4,7 @@ use ndarray::Axis;
 use rayon::prelude::*;
 
 use super::{
-    Cell, Context, Drawing, Part, STANDING_KERNELS, Sides, StudyError, Table, Unit, splits,
+    Cell, Context, Drawing, Part, STANDING_KERNELS, Sides, Step, StudyError, Table, Unit, splits,
     tree_families,
 };
 use crate::classify::tree::{self, Growth, Tree};
@@ -12,6 +12,7 @@ use crate::classify::{Examples, FeatureSet, Fitted};
 use crate::normalise::Normalisation;
 use crate::performance::first_largest;
 use crate::prune;
+use crate::random;
 use crate::score;
 
 /// Trees of every depth and leaf size.
@@ -91,8 +92,9 @@ impl Part for Trees {
         "how deep a tree and how large its leaves, by accuracy, DTPR and DTTR"
     }
 
-    fn steps(&self, context: &Context<'_>) -> u64 {
-        (Labels::ALL.len() * context.sides.len()) as u64
+    fn steps(&self, context: &Context<'_>) -> Vec<Step> {
+        let of_labels = |labels| (0..context.sides.len()).map(move |place| step(labels, place));
+        Labels::ALL.into_iter().flat_map(of_labels).collect()
     }
 
     fn measure(&self, context: &Context<'_>) -> Result<Vec<Table>, StudyError> {
@@ -126,10 +128,14 @@ pub(super) struct Model {
     pub(super) picked: Vec<usize>,
 }
 
+fn step(labels: Labels, place: usize) -> Step {
+    Step::new(format!("trees {labels:?} {place}"), 50)
+}
+
 fn on_splits(context: &Context<'_>, labels: Labels) -> Result<Vec<OnSplit>, StudyError> {
     let one = |place: usize| {
         let on_split = OnSplit::of(context, labels, place);
-        context.step();
+        context.done(&step(labels, place));
         on_split
     };
     (0..context.sides.len()).into_par_iter().map(one).collect()
@@ -156,8 +162,9 @@ impl OnSplit {
                 problem: error.to_string(),
             })?;
         let tuned = score::tuned_column(context.dataset, &sides.train);
+        let seed = random::stream(context.seed, "trees");
         let model = |growth| {
-            let tree = Tree::grow(&examples, growth, context.seed);
+            let tree = Tree::grow(&examples, growth, seed);
             Model::of(&tree, &classes, sides, &right, tuned)
         };
         Ok(Self { models: growths(learnt.len()).into_iter().map(model).collect(), learnt })

@@ -8,12 +8,16 @@ use crate::classify::{self, Classifier, Examples, FeatureSet};
 use crate::normalise::Normalisation;
 use crate::performance::{first_largest, first_least};
 use crate::prune::{Pruner, Request};
+use crate::random;
 use crate::score;
-use crate::study::{Context, Sides, StudyError};
+use crate::study::{Context, Sides, Step, StudyError};
 
 /// Seeds that a method is averaged over whose ties the seed breaks: one alone may be off by more
 /// than a point.
 pub(super) const SEEDS: usize = 10;
+
+/// Cost of a classifier.
+const COST: u64 = 10;
 
 /// What classifiers are fitted to: a list of at most `kernels`, chosen on the training side of the
 /// split at `place`.
@@ -39,8 +43,8 @@ impl Job {
     /// Shares with every classifier; measured once in a context, which is one step.
     pub(super) fn found(&self, context: &Context<'_>) -> Result<Arc<Found>, StudyError> {
         let Self { pruner, features, kernels, place, seed } = *self;
-        let (name, of) = (pruner.name(), features.name());
-        context.once(&format!("classifiers {name} {of} {kernels} {place} {seed}"), || {
+        let step = self.step(context);
+        context.once(&step.name, || {
             let normalisation = Normalisation::Scaled;
             let request = Request { count: kernels, normalisation, seed };
             let list = context.list(place, pruner, &request);
@@ -61,7 +65,7 @@ impl Job {
             let shares = classify::ALL.iter().enumerate().filter_map(share).collect();
             let totals = sides.train.loss.columns().into_iter().map(|one| one.sum());
             let one_best = first_least(&totals.collect::<Vec<_>>());
-            context.step();
+            context.done(&step);
             let ceiling = sides.ceiling(&list.kernels);
             Ok(Found { shares, ceiling, one_best: sides.ceiling(&[one_best]) })
         })
@@ -69,6 +73,15 @@ impl Job {
 }
 
 impl Job {
+    /// What [`Self::found`] does.
+    pub(super) fn step(&self, context: &Context<'_>) -> Step {
+        let Self { pruner, features, kernels, place, seed } = *self;
+        let (name, of) = (pruner.name(), features.name());
+        let asked = classify::ALL.iter().filter(|one| self.heeds_seed(**one, context)).count();
+        let cost = COST * asked as u64;
+        Step::new(format!("classifiers {name} {of} {kernels} {place} {seed}"), cost)
+    }
+
     /// Whether `classifier` may do otherwise here than with the study's own seed.
     fn heeds_seed(&self, classifier: &dyn Classifier, context: &Context<'_>) -> bool {
         self.seed == context.seed || self.pruner.draws() || classifier.draws()
@@ -93,7 +106,8 @@ fn shares(
         })?;
     let asked: Vec<Vec<f64>> = sides.test.shapes.iter().map(|shape| features.of(*shape)).collect();
     let with_seed = |classifier: &dyn Classifier, seed| {
-        let fitted = classifier.fit(&examples, seed);
+        // A stream of its own, apart from that of the list.
+        let fitted = classifier.fit(&examples, random::stream(seed, classifier.name()));
         let picks = asked.iter().map(|features| list[fitted.predict(features)]);
         score::geometric_mean(
             picks.enumerate().map(|(row, pick)| sides.test.best_share(row, &[pick])),
