@@ -76,7 +76,7 @@ pub const COUNTS: RangeInclusive<usize> = 4..=15;
 
 /// Seeds with which a method that has random choices is set in order: one alone would leave much
 /// of the order to chance.
-pub const STANDING_SEEDS: u64 = 5;
+pub const STANDING_SEEDS: u64 = 3;
 
 /// How a method does with [`STANDING_KERNELS`] kernels.
 #[derive(Clone, Debug, PartialEq)]

@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// Seed of every random choice
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// Seeds with which methods that have random choices are set in order
+    #[arg(long, value_name = "N", default_value_t = study::STANDING_SEEDS, value_parser = clap::value_parser!(u64).range(1..=100))]
+    seeds: u64,
     /// Replace files that no `gemmtree study` made
     #[arg(long, requires = "output")]
     force: bool,
@@ -81,7 +84,8 @@ impl Args {
             1 => self.splits.draw(dataset, self.seed, out)?,
             _ => self.splits.draw_among(dataset, &name(path), self.seed, out)?,
         };
-        let context = Context::new(dataset, &splits, self.seed);
+        let mut context = Context::new(dataset, &splits, self.seed);
+        context.standing_seeds = self.seeds;
         let parts = self.parts();
         let progress = out.progress(study::cost(&parts, &context), "studying");
         let done = AtomicU64::new(0);

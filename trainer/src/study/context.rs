@@ -28,6 +28,9 @@ pub struct Context<'a> {
     pub splits: &'a [Split],
     /// Seed of every random choice.
     pub seed: u64,
+    /// Seeds with which a method that has random choices is set in order, [`STANDING_SEEDS`] if not
+    /// changed.
+    pub standing_seeds: u64,
     /// All tasks.
     pub all: Performance,
     /// The two sides of each split; none where there is only one shape.
@@ -60,6 +63,7 @@ impl<'a> Context<'a> {
             dataset,
             splits,
             seed,
+            standing_seeds: STANDING_SEEDS,
             all: Performance::of(dataset, &all),
             sides: splits.iter().map(|split| Sides::of(dataset, split)).collect(),
             step: Box::new(|_| ()),
@@ -103,10 +107,10 @@ impl<'a> Context<'a> {
         Ok(made)
     }
 
-    /// The seeds that a method is set in order by: [`STANDING_SEEDS`] from the study's own on if it
+    /// The seeds that a method is set in order by: as many as [`Self::standing_seeds`] from the study's own on if it
     /// `draws`, which is to say that it has random choices, else that one alone.
     pub fn seeds(&self, draws: bool) -> impl Iterator<Item = u64> + use<> {
-        let (first, count) = (self.seed, if draws { STANDING_SEEDS } else { 1 });
+        let (first, count) = (self.seed, if draws { self.standing_seeds } else { 1 });
         (0..count).map(move |index| first.wrapping_add(index))
     }
 

@@ -3,8 +3,8 @@
 
 use super::places::{self, Placed};
 use super::{
-    Cell, Context, Drawing, Part, STANDING_KERNELS, STANDING_SEEDS, Standing, Step, StudyError,
-    Table, Unit, method, splits,
+    Cell, Context, Drawing, Part, STANDING_KERNELS, Standing, Step, StudyError, Table, Unit,
+    method, splits,
 };
 use crate::normalise::Normalisation;
 use crate::score::SplitScore;
@@ -56,8 +56,9 @@ impl Part for Orderings {
             .drawn(Drawing::Bars { rank: PLACE, label: METHOD, value: SHARE })
             .with_rows(placed.iter().map(row).collect())
             .note(format!(
-                "shares are means over the splits and, where a method has random choices, over {STANDING_SEEDS} seeds from the study's own on; \
-                 the lowest and the highest are of these seeds, each a mean over the splits"
+                "shares are means over the splits and, where a method has random choices, over {} seeds from the study's own on; \
+                 the lowest and the highest are of these seeds, each a mean over the splits",
+                context.standing_seeds
             ))
             .note(
                 "methods share a place where each falls short of the best of them by less than the standard error of the difference, paired over splits \

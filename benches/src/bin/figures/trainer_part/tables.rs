@@ -65,15 +65,6 @@ impl<'a> Table<'a> {
         cell.as_f64().with_context(|| self.lacks(keys, column))
     }
 
-    /// The text there.
-    ///
-    /// # Errors
-    /// As of [`Self::number`].
-    pub(super) fn text(&self, keys: &[(&str, &str)], column: &str) -> anyhow::Result<&'a str> {
-        let cell = self.cell(keys, column)?;
-        cell.as_str().with_context(|| self.lacks(keys, column))
-    }
-
     /// All numbers in `column`, in the order of the rows.
     ///
     /// # Errors
@@ -139,7 +130,6 @@ mod tests {
         let table = study.table("x").unwrap();
         let four = ("kernels", "4");
         assert_eq!(table.number(&[("method", "one"), four], "share").unwrap(), 90.5);
-        assert_eq!(table.text(&[("kernels", "5")], "method").unwrap(), "one");
         let found = study.classifiers_on("greedy").unwrap();
         assert_eq!(found.number(&[("kernels", "5")], "share").unwrap(), 91.0);
         assert!(table.number(&[four], "share").is_err(), "two rows");
