@@ -256,7 +256,7 @@ mod tests {
         for (name, time, status) in
             [("a", "", "launch_failed"), ("b", "30", "ok"), ("c", "20", "ok"), ("d", "20", "ok")]
         {
-            text += &format!("64,64,64,1,{name},{time},{status}\n");
+            text += &format!("64,64,64,1,{name},{time},{status}\n64,64,1,1,{name},1,ok\n");
         }
         let rows = Rows::read(Path::new("four.csv"), text.as_bytes()).unwrap();
         let (counts, measurements) = (rows.counts, rows.measurements);
@@ -264,7 +264,10 @@ mod tests {
             Dataset::from_measurements(Path::new("four.csv"), rows.header, counts, measurements)
                 .unwrap();
         let table = rates(&Context::new(&dataset, &[], 0));
-        let order = table.rows.iter().map(|row| (row[1].shown(), row[2].shown()));
+        let square = dataset.tasks().iter().find(|task| task.shape.n == 64).unwrap();
+        let name = format!("{} {}", square.class, square.shape);
+        let rows = table.rows.iter().filter(|row| row[0].shown() == name);
+        let order = rows.map(|row| (row[1].shown(), row[2].shown()));
         let expected = [("1", "c"), ("2", "d"), ("3", "b"), ("4", "a")];
         let expected = expected.map(|(place, name)| (place.to_owned(), name.to_owned()));
         assert_eq!(order.collect::<Vec<_>>(), expected);
