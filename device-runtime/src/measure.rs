@@ -17,8 +17,9 @@ use crate::{Arguments, Device, DeviceError, steps};
 const KEPT_PROGRAMS: usize = 256;
 /// A configuration this many times slower than the best so far is sampled once.
 const HOPELESS: u64 = 3;
-/// The problem on which a kernel must be right before it is timed: odd sizes, padding, a batch.
-const PROOF: GemmShape = GemmShape::new(37, 29, 41, 2);
+/// The problem on which a kernel must be right before it is timed: odd sizes, padding, a batch, and a k
+/// that families which split or block it do.
+const PROOF: GemmShape = GemmShape::new(37, 293, 41, 2);
 
 /// Times configurations on a device.
 pub struct Measurer<D: Device> {

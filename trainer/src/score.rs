@@ -1,7 +1,8 @@
 //! How good a method is on shapes that it has not seen.
 
+use kernels::Configuration;
 use rayon::prelude::*;
-use selector_core::{GemmShape, RANKED};
+use selector_core::{GemmShape, ProblemClass, RANKED};
 
 use crate::dataset::Dataset;
 use crate::learn::{Grown, LearnError};
@@ -151,11 +152,12 @@ pub(crate) fn tuned_column(dataset: &Dataset, learned: &Performance) -> usize {
     first_least(&learned.loss.row(first_least(&distances)).to_vec())
 }
 
-/// Whether a configuration is one of a kernel that works on the operands as they are: all of our
-/// families do, and CLBlast's `xgemm_direct`.
+/// Whether a configuration is one of a kernel that works on the operands as they are: ours that do
+/// not pack them first, and CLBlast's `xgemm_direct`.
 pub(crate) fn is_direct(configuration: &str) -> bool {
+    let packs = |one: &Configuration| one.program(ProblemClass::F32_NN).functions.contains(&"pack");
     configuration.split(':').next() == Some("xgemm_direct")
-        || configuration.parse::<kernels::Configuration>().is_ok()
+        || configuration.parse().is_ok_and(|one| !packs(&one))
 }
 
 /// Tasks whose shape is among `shapes`, which are sorted.
@@ -226,5 +228,6 @@ mod tests {
         }
         assert!(is_direct("tile:1x1x1@8x8") && is_direct("xgemm_direct"));
         assert!(!is_direct("xgemm_directly:1"));
+        assert!(is_direct("packed:none-8x16x4@1x1") && !is_direct("packed:ab-8x16x4@1x1"));
     }
 }

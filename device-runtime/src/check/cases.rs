@@ -42,8 +42,8 @@ pub(super) fn every_size(class: ProblemClass) -> Vec<Problem> {
     problems
 }
 
-/// `count` problems with sizes up to `largest`; in every tenth, C is long enough for several
-/// work-groups of any configuration.
+/// `count` problems with sizes up to `largest`; every tenth is long enough along m, n or k for
+/// several work-groups or parts of any configuration.
 pub(super) fn seeded(class: ProblemClass, count: usize, largest: u32, seed: u64) -> Vec<Problem> {
     let mut sequence = Sequence::new(seed);
     let size = |sequence: &mut Sequence| 1 + sequence.below(u64::from(largest)) as u32;
@@ -51,7 +51,7 @@ pub(super) fn seeded(class: ProblemClass, count: usize, largest: u32, seed: u64)
         let mut sizes = [size(&mut sequence), size(&mut sequence), size(&mut sequence)];
         if number % 10 == 9 {
             sizes = sizes.map(|size| size.min(BESIDE_LONG));
-            let side = if number % 20 == 9 { 0 } else { 2 };
+            let side = [0, 2, 1][number / 10 % 3];
             sizes[side] = LONG + sequence.below(u64::from(LONG / 4)) as u32;
         }
         drawn(class, sizes, &mut sequence)
@@ -172,7 +172,8 @@ mod tests {
         let long = |size: fn(&GemmShape) -> u32| {
             problems.iter().filter(|problem| size(&problem.shape) >= LONG).count()
         };
-        assert_eq!((long(|shape| shape.m), long(|shape| shape.n)), (2, 2));
+        assert_eq!((long(|shape| shape.m), long(|shape| shape.n)), (2, 1));
+        assert_eq!(long(|shape| shape.k), 1);
         let shared = |problem: &&Problem| problem.shape.batch > 1 && problem.b.stride == 0;
         assert!(problems.iter().any(|problem| shared(&problem)));
         for problem in &problems {

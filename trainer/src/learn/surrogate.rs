@@ -29,8 +29,8 @@ struct Kernel {
     item: [f64; 3],
     /// Work-items of a work-group along columns and rows.
     group: [f64; 2],
-    /// The kernel itself, where one of the list may split k or share it among work-items: then what is
-    /// launched is not what `item` and `group` say.
+    /// The kernel itself, where one of the list takes scratch memory, so that it may split k: then what
+    /// is launched is not what `item` and `group` say.
     launched: Option<Configuration>,
     /// Whether one of the list does, so that each has a value more.
     some_launched: bool,
@@ -159,7 +159,7 @@ impl Kernel {
         values
     }
 
-    /// Work-groups that multiply, and parts of k.
+    /// Work-groups that multiply, and parts of k, as of class f32-nn whatever the class.
     fn launched(&self, shape: GemmShape) -> Option<[f64; 2]> {
         let configuration = self.launched.as_ref()?;
         let problem = Problem::packed(ProblemClass::F32_NN, shape);

@@ -62,7 +62,7 @@ impl Part for Orderings {
             ))
             .note(
                 "methods share a place where each falls short of the best of them by less than the standard error of the difference, paired over splits \
-                 and seeds: nobody can say which is better; within a place the default comes first, then names in order",
+                 and seeds; that is a mild bar, which equal methods pass about one time in three; within a place the default comes first, then names in order",
             );
         Ok(vec![splits::note(table, context)])
     }

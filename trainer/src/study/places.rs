@@ -1,4 +1,4 @@
-//! Which place a method has among others, where chance is given no say.
+//! Which place a method has among others: those within a standard error of the best of a place share it.
 //!
 //! Methods are taken by their mean share, the best first. The first one opens a place. Each next
 //! one shares it as long as it falls short of the one that opened it by less than the standard error of
@@ -10,7 +10,7 @@ use super::{Standing, splits};
 /// A method in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Placed {
-    /// From 1; methods that chance alone may part have the same.
+    /// From 1; methods within a standard error of the first of them have the same.
     pub place: usize,
     /// The method.
     pub method: String,

@@ -45,7 +45,7 @@ fn place(study: &Study) -> Option<String> {
     let others = table.rows.iter().filter(|one| one[0] == *place).count() - 1;
     let shared = match others {
         0 => "alone".to_owned(),
-        _ => format!("with {} that chance alone may part from it", counted(others, "other")),
+        _ => format!("with {} within a standard error", counted(others, "other")),
     };
     Some(format!("Among {} methods it has place {}, {shared}.", table.rows.len(), place.shown()))
 }
@@ -111,7 +111,7 @@ mod tests {
         for part in ["95.1 % of optimal", "97.1 % (the ceiling)", "configuration it is 70.2 %"] {
             assert!(html.contains(part), "{html}");
         }
-        let shared = "Among 3 methods it has place 1, with 1 other that chance alone";
+        let shared = "Among 3 methods it has place 1, with 1 other within a standard error";
         assert!(html.contains(shared), "{html}");
         assert_eq!(super::html(&study(Vec::new())), "");
     }

@@ -79,7 +79,7 @@ fn orderings(
         let lead = share - best;
         let beside = table.numbers("place")?.filter(|one| *one == place).count() - 1;
         sheet.note(&format!(
-            "{name}: {ours} is in place {place}, with {beside} others that chance alone may part from it; the best other mean is that of {method}"
+            "{name}: {ours} is in place {place}, with {beside} others within a standard error of the best of them; the best other mean is that of {method}"
         ));
         let name = format!("trainer.orderings.{name}.default");
         for column in ["lowest", "highest"] {
