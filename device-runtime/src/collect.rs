@@ -309,7 +309,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use kernels::measurement::Header;
+    use kernels::measurement::{Header, Timing};
 
     use super::*;
 
@@ -365,6 +365,7 @@ mod tests {
             platform: text("p"),
             space: Some(1),
             clock_resolution_ns: Some(1),
+            timing: Timing::Device,
             date: text("2026-01-01T00:00:00Z"),
             tool: text("t"),
         }

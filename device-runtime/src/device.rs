@@ -93,6 +93,13 @@ pub trait Device {
         launch: &Launch,
     ) -> Result<Self::Event, DeviceError>;
 
+    /// Enqueue as [`Self::enqueue`] does, but ask for no event: some drivers take less than half the
+    /// time for that.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    fn launch(&self, kernel: &mut Self::Kernel, launch: &Launch) -> Result<(), DeviceError>;
+
     /// Let what is enqueued from now on begin after all that was enqueued before has ended, and see
     /// what that wrote. Does not wait.
     ///
@@ -304,6 +311,9 @@ pub enum DeviceError {
     /// Scratch memory would overwrite a matrix.
     #[error("the buffer given as scratch memory is that of a matrix; give another one")]
     ScratchIsMatrix,
+    /// A call that was made without events has no device time.
+    #[error("the call was made without events; ask for them before it")]
+    NoEvents,
     /// A kernel wants more scratch memory than it is given.
     #[error(
         "the kernel needs {need} bytes of scratch memory, but is given {have}; reserve them first"

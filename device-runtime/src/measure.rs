@@ -1,13 +1,14 @@
 //! Measuring one plan row: build, check, warm up, sample.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
 
 use bytemuck::Pod;
 use half::f16;
-use kernels::measurement::{Row, Status};
+use kernels::measurement::{Row, Status, Timing};
 use kernels::plan::PlanRow;
 use kernels::reference::{self, Element, Expectation};
-use kernels::{Configuration, Operand, Problem};
+use kernels::{Configuration, Launches, Operand, Problem};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 
 use crate::scratch::Scratch;
@@ -17,6 +18,10 @@ use crate::{Arguments, Device, DeviceError, steps};
 const KEPT_PROGRAMS: usize = 256;
 /// A configuration this many times slower than the best so far is sampled once.
 const HOPELESS: u64 = 3;
+/// A sample of a stream has as many calls as take about so long, within these numbers: fewer would be
+/// waiting more than working, and more only take time.
+const STREAM: Duration = Duration::from_micros(400);
+const STREAM_CALLS: std::ops::RangeInclusive<u128> = 2..=64;
 /// The problem on which a kernel must be right before it is timed: odd sizes, padding, a batch, and a k
 /// that families which split or block it do.
 const PROOF: GemmShape = GemmShape::new(37, 293, 41, 2);
@@ -24,6 +29,7 @@ const PROOF: GemmShape = GemmShape::new(37, 293, 41, 2);
 /// Times configurations on a device.
 pub struct Measurer<D: Device> {
     device: D,
+    timing: Timing,
     programs: BTreeMap<String, Built<D::Kernel>>,
     proven: BTreeSet<(String, ProblemClass)>,
     /// Buffers of the shape measured last, and its best time so far.
@@ -57,7 +63,14 @@ impl<D: Device> Measurer<D> {
     /// Measure on `device`.
     #[must_use]
     pub fn new(device: D) -> Self {
-        Self { device, programs: BTreeMap::new(), proven: BTreeSet::new(), current: None }
+        let (programs, proven) = (BTreeMap::new(), BTreeSet::new());
+        Self { device, timing: Timing::Device, programs, proven, current: None }
+    }
+
+    /// The same with another timing; [`Timing::Device`] is the first.
+    #[must_use]
+    pub fn timed(self, timing: Timing) -> Self {
+        Self { timing, ..self }
     }
 
     /// The device.
@@ -149,12 +162,24 @@ impl<D: Device> Measurer<D> {
         }
         let Some(current) = &mut self.current else { return Ok(Status::LaunchFailed) };
         let problem = Problem::packed(*class, *shape);
-        let mut time = || {
-            let [a, b, c] = &current.buffers;
-            run(&self.device, kernel, configuration, problem, [a, b, c], &mut current.scratch)
-        };
+        let mut prepared = Prepared::new(
+            &self.device,
+            kernel,
+            configuration,
+            problem,
+            current.buffers.each_ref(),
+            &mut current.scratch,
+        )?;
         // The first launch pays for what the driver does late; it is not kept.
-        time()?;
+        prepared.once()?;
+        let calls = match self.timing {
+            Timing::Device => 1,
+            Timing::Stream => prepared.stream_calls()?,
+        };
+        let mut time = || match self.timing {
+            Timing::Device => prepared.once(),
+            Timing::Stream => prepared.stream(calls),
+        };
         let first = time()?;
         let hopeless = current.best.is_some_and(|best| first > best.saturating_mul(HOPELESS));
         samples.push(first);
@@ -226,15 +251,65 @@ pub(crate) fn run<D: Device>(
     buffers: [&D::Buffer; 3],
     scratch: &mut Scratch<D::Buffer>,
 ) -> Result<u64, DeviceError> {
-    let arguments = Arguments::new(device, problem, buffers)
-        .map_err(|_| DeviceError::TooLarge("the problem"))?;
-    scratch.reserve(device, configuration.scratch(arguments.problem()))?;
-    let arguments = arguments.with_scratch(device, configuration, scratch.buffer())?;
-    device.set_arguments(kernel, &arguments)?;
-    let launches = configuration.launches(arguments.problem());
-    let events = steps::enqueue(device, kernel, &launches, arguments.scratch().is_some())?;
-    device.finish()?;
-    device.nanoseconds(&events)
+    Prepared::new(device, kernel, configuration, problem, buffers, scratch)?.once()
+}
+
+/// A kernel whose arguments are set.
+struct Prepared<'a, D: Device> {
+    device: &'a D,
+    kernel: &'a mut D::Kernel,
+    launches: Launches,
+    scratch: bool,
+}
+
+impl<'a, D: Device> Prepared<'a, D> {
+    fn new(
+        device: &'a D,
+        kernel: &'a mut D::Kernel,
+        configuration: &Configuration,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        scratch: &mut Scratch<D::Buffer>,
+    ) -> Result<Self, DeviceError> {
+        let arguments = Arguments::new(device, problem, buffers)
+            .map_err(|_| DeviceError::TooLarge("the problem"))?;
+        scratch.reserve(device, configuration.scratch(arguments.problem()))?;
+        let arguments = arguments.with_scratch(device, configuration, scratch.buffer())?;
+        device.set_arguments(kernel, &arguments)?;
+        let launches = configuration.launches(arguments.problem());
+        Ok(Self { device, kernel, launches, scratch: arguments.scratch().is_some() })
+    }
+
+    /// Call once and wait: device time in nanoseconds.
+    fn once(&mut self) -> Result<u64, DeviceError> {
+        let events = steps::enqueue(self.device, self.kernel, &self.launches, self.scratch, true)?;
+        self.device.finish()?;
+        self.device.nanoseconds(&events)
+    }
+
+    /// Call so often in a row and wait once: nanoseconds a call, at least 1.
+    fn stream(&mut self, calls: u32) -> Result<u64, DeviceError> {
+        let took = self.took(calls)?.as_nanos() / u128::from(calls.max(1));
+        Ok(u64::try_from(took).unwrap_or(u64::MAX).max(1))
+    }
+
+    /// How many calls a sample of the stream has.
+    fn stream_calls(&mut self) -> Result<u32, DeviceError> {
+        let few = *STREAM_CALLS.start() as u32;
+        let each = self.took(few)?.as_nanos() / u128::from(few);
+        let calls =
+            (STREAM.as_nanos() / each.max(1)).clamp(*STREAM_CALLS.start(), *STREAM_CALLS.end());
+        Ok(calls as u32)
+    }
+
+    fn took(&mut self, calls: u32) -> Result<Duration, DeviceError> {
+        let begun = Instant::now();
+        for _ in 0..calls {
+            steps::enqueue(self.device, self.kernel, &self.launches, self.scratch, false)?;
+        }
+        self.device.finish()?;
+        Ok(begun.elapsed())
+    }
 }
 
 /// Whether a kernel computes the proof's problem right.
@@ -305,6 +380,17 @@ mod tests {
         let fast = measure(&mut measurer, "tile:1x1x1@8x8");
         assert_eq!((fast.status, fast.samples), (Status::Ok, vec![500; 5]));
         assert_eq!(measure(&mut measurer, "tile:8x8x8@8x8").samples, [5000]);
+    }
+
+    #[test]
+    fn a_stream_is_timed_in_calls_without_events() {
+        let mut measurer = Measurer::new(Mock::default()).timed(Timing::Stream);
+        let row = measure(&mut measurer, "tile:1x1x1@8x8");
+        assert_eq!((row.status, row.samples.len()), (Status::Ok, 5));
+        let calls = measurer.device().without_event.get();
+        let most = u64::try_from(*STREAM_CALLS.end()).unwrap();
+        assert!((2 + 5 * 2..=2 + 5 * most).contains(&calls), "{calls}");
+        assert_eq!((calls - 2) % 5, 0, "every sample has as many calls");
     }
 
     #[test]

@@ -60,7 +60,8 @@ impl Overhead {
         self.select.median_ns + self.arguments.median_ns + self.enqueue.median_ns
     }
 
-    /// Make `calls` calls one after the other, each waited for, after one that is timed apart and
+    /// Make `calls` calls one after the other, each waited for, and as many again with events that tell
+    /// the device's time, after one that is timed apart and
     /// a few that are not.
     ///
     /// # Errors
@@ -80,13 +81,19 @@ impl Overhead {
         }
         runtime.device().finish()?;
         let mut host = Vec::new();
+        for _ in 0..calls {
+            host.push(runtime.gemm(problem, buffers)?.host);
+            runtime.device().finish()?;
+        }
+        // Events take host time that calls need not spend.
         let mut device = Vec::new();
+        runtime.want_events(true);
         for _ in 0..calls {
             let call = runtime.gemm(problem, buffers)?;
             runtime.device().finish()?;
-            host.push(call.host);
             device.push(runtime.nanoseconds(&call)?);
         }
+        runtime.want_events(false);
         let part = |part: fn(&HostTimes) -> Duration| {
             Quantiles::of(host.iter().map(|times| nanoseconds(part(times))).collect())
         };

@@ -29,6 +29,7 @@ pub struct Runtime<'a, D: Device> {
     classes: [Option<Class<'a>>; ProblemClass::COUNT],
     left_out: Vec<(String, DeviceError)>,
     scratch: Scratch<D::Buffer>,
+    events: bool,
 }
 
 /// The kernels of one problem class.
@@ -75,7 +76,7 @@ fn key(key: &DriverKey) -> String {
 pub struct Call<E> {
     /// The kernel that was launched; `None` if there was nothing to do.
     pub kernel: Option<KernelId>,
-    /// One event a launch, in order.
+    /// One event a launch, in order; none unless [asked for](Runtime::want_events).
     pub events: Events<E>,
     /// Host time.
     pub host: HostTimes,
@@ -121,6 +122,7 @@ impl<'a, D: Device> Runtime<'a, D> {
             classes: [const { None }; ProblemClass::COUNT],
             left_out: Vec::new(),
             scratch: Scratch::new(),
+            events: false,
         };
         for class in ProblemClass::all() {
             let shipped = Configuration::universal().program(class).name;
@@ -234,6 +236,12 @@ impl<'a, D: Device> Runtime<'a, D> {
         self.wanted(problem, |_, _| Ok(id))
     }
 
+    /// Whether the calls to come give events, which [`Self::nanoseconds`] wants; at first they do not:
+    /// on some drivers a launch takes more than twice as long with one.
+    pub fn want_events(&mut self, wanted: bool) {
+        self.events = wanted;
+    }
+
     /// Have at least this much scratch memory for the calls to come. Growing waits for the calls
     /// that were made.
     ///
@@ -322,7 +330,7 @@ impl<'a, D: Device> Runtime<'a, D> {
         self.device.set_arguments(kernel, &arguments)?;
         let set = Instant::now();
         let scratch = arguments.scratch().is_some();
-        let events = steps::enqueue(&self.device, kernel, &launches, scratch)?;
+        let events = steps::enqueue(&self.device, kernel, &launches, scratch, self.events)?;
         let host = HostTimes {
             select: selected - begun,
             arguments: set - selected,
@@ -335,8 +343,12 @@ impl<'a, D: Device> Runtime<'a, D> {
     /// end of its last; 0 if nothing was launched.
     ///
     /// # Errors
-    /// A launch failed, or the clock gave no time.
+    /// A launch failed, or the clock gave no time; [`DeviceError::NoEvents`] if none were
+    /// [asked for](Self::want_events).
     pub fn nanoseconds(&self, call: &Call<D::Event>) -> Result<u64, RuntimeError> {
+        if call.kernel.is_some() && call.events.is_empty() {
+            return Err(DeviceError::NoEvents.into());
+        }
         Ok(self.device.nanoseconds(&call.events)?)
     }
 
@@ -585,6 +597,12 @@ mod tests {
     fn steps_run_in_order_and_their_gaps_are_part_of_the_time() {
         use Enqueued::{Barrier, Launch};
         of_two_steps(Mock { gap: 7, ..Mock::default() }, |mut runtime, buffers| {
+            let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            assert_eq!((call.events.len(), runtime.device().without_event.get()), (0, 1));
+            let none = Err(RuntimeError::Device(DeviceError::NoEvents));
+            assert_eq!(runtime.nanoseconds(&call), none);
+            runtime.device().enqueued.take();
+            runtime.want_events(true);
             let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
             assert_eq!(runtime.device().enqueued.take(), [Launch(0)]);
             assert_eq!(runtime.nanoseconds(&call), Ok(1000));

@@ -8,7 +8,8 @@ use crate::{Device, DeviceError};
 /// One event a launch, in order; a few of them take no memory of the heap.
 pub type Events<E> = SmallVec<[E; 4]>;
 
-/// Enqueue `launches` of a kernel with the arguments set last.
+/// Enqueue `launches` of a kernel with the arguments set last; their events if they are `wanted`, else
+/// none, which is quicker.
 ///
 /// A step begins after the one before has ended. With `scratch`, the first step begins after all
 /// that was enqueued before, and what comes next waits for the last: the memory is used again.
@@ -20,6 +21,7 @@ pub(crate) fn enqueue<D: Device>(
     kernel: &mut D::Kernel,
     launches: &Launches,
     scratch: bool,
+    wanted: bool,
 ) -> Result<Events<D::Event>, DeviceError> {
     let mut events = Events::new();
     for (number, step) in launches.steps().enumerate() {
@@ -27,7 +29,11 @@ pub(crate) fn enqueue<D: Device>(
             device.barrier()?;
         }
         for launch in step {
-            events.push(device.enqueue(kernel, launch)?);
+            if wanted {
+                events.push(device.enqueue(kernel, launch)?);
+            } else {
+                device.launch(kernel, launch)?;
+            }
         }
     }
     if scratch {
@@ -57,8 +63,12 @@ mod tests {
         device.set_arguments(&mut kernel, &arguments).unwrap();
         let two = Launch::cover([1, 1, 40_000], [1, 1, 1]);
         let launches = two.then(Launch::cover([1, 1, 1], [1, 1, 1]).of(1));
-        let events = enqueue(&device, &mut kernel, &launches, scratch).unwrap();
-        assert_eq!(events.len(), 3);
+        let events = enqueue(&device, &mut kernel, &launches, scratch, true).unwrap();
+        assert_eq!((events.len(), device.without_event.get()), (3, 0));
+        let with_events = device.enqueued.take();
+        let events = enqueue(&device, &mut kernel, &launches, scratch, false).unwrap();
+        assert_eq!((events.len(), device.without_event.get()), (0, 3));
+        assert_eq!(*device.enqueued.borrow(), with_events);
         device.enqueued.take()
     }
 

@@ -93,6 +93,7 @@ fn a_runtime_takes_the_memory_reserved_or_the_callers_own_and_allocates_none_its
         (0, Some(&small), KernelId::UNIVERSAL),
     ] {
         runtime.reserve(reserved).unwrap();
+        runtime.want_events(true);
         let call = match own {
             Some(own) => runtime.gemm_scratch(problem(), [&a, &b, &c], own),
             None => runtime.gemm(problem(), [&a, &b, &c]),

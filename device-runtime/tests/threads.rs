@@ -149,6 +149,7 @@ fn the_callers_own_context_queue_and_buffers_are_used() {
         runtime.device().write(buffer, bytemuck::cast_slice(&values)).unwrap();
     }
     let c = make();
+    runtime.want_events(true);
     let call = runtime.gemm(problem(2.0), [&a, &b, &c]).unwrap();
     let mut after = vec![0.0_f32; LENGTH];
     runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();

@@ -84,7 +84,8 @@ pub struct Row {
     pub configuration: String,
     /// How it ended.
     pub status: Status,
-    /// Device times in nanoseconds, in the order they were taken; empty unless it ran.
+    /// Times in nanoseconds as the header's [`Timing`] says, in the order they were taken; empty unless
+    /// it ran.
     pub samples: Vec<u64>,
     /// Bytes of the binary of the configuration's program, taken after its kernel had run; `None`
     /// where unknown. Configurations that share a program share its binary.
@@ -203,6 +204,47 @@ fn value<T: FromStr>(column: &'static str, text: &str) -> Result<T, RowError> {
     text.parse().map_err(|_| RowError::Value { column, value: text.to_owned() })
 }
 
+/// What the times of a data set are.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Timing {
+    /// Of one call alone, by the device's clock: from the beginning of its first launch to the end of its
+    /// last. Recording that may itself keep the launches of a call apart.
+    #[default]
+    Device,
+    /// Of a call in a stream: calls enqueued one after another without events, and waited for once. What
+    /// enqueueing costs counts where the device has to wait for it.
+    Stream,
+}
+
+impl Timing {
+    /// Every timing.
+    pub const ALL: [Self; 2] = [Self::Device, Self::Stream];
+
+    /// The timing as a data set spells it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Device => "device",
+            Self::Stream => "stream",
+        }
+    }
+}
+
+impl fmt::Display for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Timing {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let known = Self::ALL.into_iter().find(|timing| timing.name() == text);
+        known.ok_or_else(|| format!("`{text}` is neither `device` nor `stream`"))
+    }
+}
+
 /// Where a data set comes from.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Header {
@@ -216,6 +258,8 @@ pub struct Header {
     pub space: Option<u64>,
     /// Step of the device's profiling clock in nanoseconds.
     pub clock_resolution_ns: Option<u64>,
+    /// What the times are.
+    pub timing: Timing,
     /// When collecting began, as RFC 3339.
     pub date: String,
     /// The program and version that measured.
@@ -256,6 +300,10 @@ impl Header {
                     };
                     continue;
                 }
+                "timing" => {
+                    header.timing = value.parse().map_err(|_| wrong())?;
+                    continue;
+                }
                 "clock_resolution_ns" => {
                     header.clock_resolution_ns = Some(value.parse().map_err(|_| wrong())?);
                     continue;
@@ -280,6 +328,9 @@ impl fmt::Display for Header {
         }
         if let Some(nanoseconds) = self.clock_resolution_ns {
             writeln!(f, "# clock_resolution_ns: {nanoseconds}")?;
+        }
+        if self.timing != Timing::default() {
+            writeln!(f, "# timing: {}", self.timing)?;
         }
         writeln!(f, "# date: {}", one_line(&self.date))?;
         writeln!(f, "# tool: {}", one_line(&self.tool))
@@ -346,10 +397,13 @@ mod tests {
             platform: "Portable Computing Language".to_owned(),
             space: Some(0x1234),
             clock_resolution_ns: Some(1),
+            timing: Timing::Stream,
             date: "2026-01-02T03:04:05Z".to_owned(),
             tool: "gemmtree-board 0.1.0".to_owned(),
         };
         assert_eq!(Header::parse(header.to_string().lines()), Ok(header));
+        assert_eq!(Header::parse(["# device: x"].into_iter()).unwrap().timing, Timing::Device);
+        assert!(Header::parse(["# timing: wall"].into_iter()).is_err());
         let error = Header::parse(["# device: x", "# devise: y"].into_iter()).unwrap_err();
         assert_eq!(error.line, 2);
     }

@@ -175,7 +175,7 @@ fn compare<D: Device, T: Element + Pod>(
         let arguments = case.with_scratch(device, configuration, scratch.buffer())?;
         device.set_arguments(kernel, &arguments)?;
         let launches = configuration.launches(arguments.problem());
-        steps::enqueue(device, kernel, &launches, arguments.scratch().is_some())?;
+        steps::enqueue(device, kernel, &launches, arguments.scratch().is_some(), false)?;
     }
     Ok(pool.compare(device)?.map_err(|(problem, mismatch)| {
         Box::new(Wrong { kernel: configuration.to_string(), problem, mismatch })

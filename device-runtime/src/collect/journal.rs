@@ -184,6 +184,7 @@ fn same(path: &Path, have: &Header, want: &Header) -> Result<(), CollectError> {
         ("driver", have.driver.clone(), want.driver.clone()),
         ("platform", have.platform.clone(), want.platform.clone()),
         ("kernel space", space(have), space(want)),
+        ("timing", have.timing.to_string(), want.timing.to_string()),
     ];
     match pairs.into_iter().find(|(_, have, want)| have != want) {
         Some((what, have, want)) => {

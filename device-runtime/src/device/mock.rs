@@ -40,6 +40,8 @@ pub struct Mock {
     pub parts_and_scratch: Cell<Option<(u32, u64)>>,
     /// What was enqueued, in order.
     pub enqueued: RefCell<Vec<Enqueued>>,
+    /// Launches without an event.
+    pub without_event: Cell<u64>,
     /// The device's clock in nanoseconds.
     pub clock: Cell<u64>,
 }
@@ -102,6 +104,7 @@ impl Default for Mock {
             gap: 0,
             parts_and_scratch: Cell::new(None),
             enqueued: RefCell::default(),
+            without_event: Cell::new(0),
             clock: Cell::new(1),
         }
     }
@@ -252,6 +255,12 @@ impl Device for Mock {
         let end = start + told.map_or(1000, |(_, nanoseconds)| *nanoseconds);
         self.clock.set(end + self.gap);
         Ok(MockEvent { start, end })
+    }
+
+    fn launch(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<(), DeviceError> {
+        self.enqueue(kernel, launch)?;
+        self.without_event.set(self.without_event.get() + 1);
+        Ok(())
     }
 
     fn barrier(&self) -> Result<(), DeviceError> {

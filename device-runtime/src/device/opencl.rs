@@ -11,19 +11,20 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cl3::command_queue::enqueue_write_buffer;
+use cl3::load_library;
 use kernels::{Launch, Limits, Program};
 use opencl3::command_queue::{
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
 };
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
-use opencl3::error_codes::ClError;
+use opencl3::error_codes::{CL_SUCCESS, ClError};
 use opencl3::event::Event;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
-use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem, cl_uint, cl_ulong};
+use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_event, cl_mem, cl_uint, cl_ulong};
 
 pub use owned::refused_releases;
 
@@ -425,33 +426,13 @@ impl Device for OpenCl {
         kernel: &mut OpenClKernel,
         launch: &Launch,
     ) -> Result<OpenClEvent, DeviceError> {
-        self.check_mine("kernel", kernel.context)?;
-        let [Some(_a), Some(_b), Some(_c)] = kernel.buffers.each_ref().map(Weak::upgrade) else {
-            return Err(DeviceError::Foreign("buffer"));
-        };
-        let scratch = kernel.scratch.as_ref().map(Weak::upgrade);
-        if matches!(scratch, Some(None)) {
-            return Err(DeviceError::Foreign("buffer"));
-        }
-        let function = kernel.functions.get(launch.function);
-        let function = function.ok_or(DeviceError::NoFunction(launch.function))?;
-        let offset = sizes(launch.offset)?;
-        let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
-        // SAFETY: the arrays have the three dimensions announced; the buffers live; the kernel
-        // checks that it is inside C, and `check` proved that C's extent is inside its buffer; the
-        // scratch memory is as large as the configuration says.
-        let event = unsafe {
-            self.queue.enqueue_nd_range_kernel(
-                function.get(),
-                3,
-                offset.as_ptr(),
-                global.as_ptr(),
-                local.as_ptr(),
-                &[],
-            )
-        };
-        let event = event.map_err(failed("clEnqueueNDRangeKernel"))?;
-        Ok(OpenClEvent(Owned::new(event)))
+        let mut event = ptr::null_mut();
+        self.enqueue_into(kernel, launch, &raw mut event)?;
+        Ok(OpenClEvent(Owned::new(Event::from(event))))
+    }
+
+    fn launch(&self, kernel: &mut OpenClKernel, launch: &Launch) -> Result<(), DeviceError> {
+        self.enqueue_into(kernel, launch, ptr::null_mut())
     }
 
     fn barrier(&self) -> Result<(), DeviceError> {
@@ -479,6 +460,56 @@ impl Device for OpenCl {
         }
         if events.is_empty() { Ok(0) } else { elapsed(first, last, self.info.clock_resolution_ns) }
     }
+}
+
+impl OpenCl {
+    /// Enqueue a launch; its event goes to `event` unless that is null.
+    fn enqueue_into(
+        &self,
+        kernel: &OpenClKernel,
+        launch: &Launch,
+        event: *mut cl_event,
+    ) -> Result<(), DeviceError> {
+        self.check_mine("kernel", kernel.context)?;
+        let [Some(_a), Some(_b), Some(_c)] = kernel.buffers.each_ref().map(Weak::upgrade) else {
+            return Err(DeviceError::Foreign("buffer"));
+        };
+        let scratch = kernel.scratch.as_ref().map(Weak::upgrade);
+        if matches!(scratch, Some(None)) {
+            return Err(DeviceError::Foreign("buffer"));
+        }
+        let function = kernel.functions.get(launch.function);
+        let function = function.ok_or(DeviceError::NoFunction(launch.function))?;
+        let offset = sizes(launch.offset)?;
+        let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
+        // The safe binding always asks for an event.
+        let library = load_library().as_ref().map_err(|_| library_gone())?;
+        // What a safe function would have to ask for, though the binding does not: the arrays have the
+        // three dimensions announced; the buffers live; the kernel checks that it is inside C, and
+        // `check` proved that C's extent is inside its buffer; the scratch memory is as large as the
+        // configuration says; `event` is null or points to a place for one.
+        let code = library.clEnqueueNDRangeKernel(
+            self.queue.get(),
+            function.get(),
+            3,
+            offset.as_ptr(),
+            global.as_ptr(),
+            local.as_ptr(),
+            0,
+            ptr::null(),
+            event,
+        );
+        match code {
+            Some(CL_SUCCESS) => Ok(()),
+            Some(code) => Err(failed("clEnqueueNDRangeKernel")(ClError(code))),
+            None => Err(library_gone()),
+        }
+    }
+}
+
+/// The library has opened a device before, so this is only said if it is not one of OpenCL.
+fn library_gone() -> DeviceError {
+    DeviceError::NoLibrary(vec!["the library has no clEnqueueNDRangeKernel".to_owned()])
 }
 
 /// Set all arguments of one kernel function.

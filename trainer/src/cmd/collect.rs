@@ -6,7 +6,7 @@ use std::{fmt, fs, io};
 
 use anyhow::{Context, bail};
 use boards::deliver;
-use kernels::measurement::{self, Header, Row, Status};
+use kernels::measurement::{self, Header, Row, Status, Timing};
 use kernels::plan::{self, PlanRow};
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
@@ -50,6 +50,10 @@ pub(crate) struct Args {
     /// Samples of each measurement
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     repetitions: u32,
+    /// What is timed: `device`, a call alone by the device's clock; or `stream`, calls enqueued one after
+    /// another without events, as programs make them
+    #[arg(long, default_value_t = Timing::Device)]
+    timing: Timing,
     /// Refuse to begin if there is more to measure than this
     #[arg(long, value_name = "N", default_value_t = 250_000)]
     most: usize,
@@ -82,7 +86,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         return refused.hint(format!("take fewer with --configs, or allow them: --most {total}"));
     }
     let rows = rows(&shapes, &args.class, &configurations, args.repetitions);
-    let summary = measure(&board, &rows, &args.output, out)?;
+    let summary = measure(&board, &rows, args.timing, &args.output, out)?;
     out.result(&summary)
 }
 
@@ -130,6 +134,7 @@ pub(crate) struct Summary {
 pub(crate) fn measure(
     board: &OnBoard,
     rows: &[PlanRow],
+    timing: Timing,
     output: &Path,
     out: &mut Output,
 ) -> anyhow::Result<Summary> {
@@ -137,7 +142,9 @@ pub(crate) fn measure(
     plan::write(rows, &mut bytes).context("could not write the plan")?;
     bring_partial(board, output, &bytes, out)?;
     hinted(deliver(&*board.reach, PLAN, &bytes)).context("could not send the plan")?;
-    let arguments = ["--plan", PLAN, "--output", MEASUREMENTS, "--attended"].map(str::to_owned);
+    let arguments =
+        ["--plan", PLAN, "--output", MEASUREMENTS, "--attended", "--timing", timing.name()]
+            .map(str::to_owned);
     let ended = board.run("collect", &arguments, out, &mut |report, out| {
         out.detail(report);
         Ok(())

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use kernels::measurement::Timing;
+
 use crate::dataset::{DatasetError, RowCounts};
 use crate::device_name::DeviceNameError;
 
@@ -185,6 +187,21 @@ pub enum ImportError {
         other_path: PathBuf,
         /// Its space.
         other: String,
+    },
+    /// Measured in two ways.
+    #[error(
+        "`{}` has times of a {one}, `{}` of a {other} (`# timing`): the two never mix in one data set",
+        one_path.display(), other_path.display()
+    )]
+    Timings {
+        /// A file.
+        one_path: PathBuf,
+        /// What its times are.
+        one: Timing,
+        /// Another file.
+        other_path: PathBuf,
+        /// What its times are.
+        other: Timing,
     },
     /// More than is read.
     #[error("`{}` holds more than {mebibytes} MiB; import it in pieces", path.display())]

@@ -28,11 +28,12 @@ pub struct Import {
 /// The order of files and of rows within them does not matter.
 ///
 /// # Errors
-/// [`ImportError`], where two devices, kernel spaces or problems would mix, a result lacks a
+/// [`ImportError`], where two devices, kernel spaces, timings or problems would mix, a result lacks a
 /// parameter that others of its kernel have, or no row is usable.
 pub fn merge(files: Vec<(PathBuf, Part)>, told: &Told) -> Result<Import, ImportError> {
     check_one_device(&files)?;
     check_one_space(&files)?;
+    check_one_timing(&files)?;
     check_one_problem(&files)?;
     let known = parameters_of_kernels(&files);
     let headers: Vec<&Header> = files.iter().map(|(_, part)| &part.header).collect();
@@ -146,6 +147,20 @@ fn check_one_space(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
     }
 }
 
+fn check_one_timing(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
+    let Some((one_path, one)) = files.first() else { return Ok(()) };
+    let differs = |(_, other): &&(PathBuf, Part)| other.header.timing != one.header.timing;
+    match files.iter().find(differs) {
+        None => Ok(()),
+        Some((other_path, other)) => Err(ImportError::Timings {
+            one_path: one_path.clone(),
+            one: one.header.timing,
+            other_path: other_path.clone(),
+            other: other.header.timing,
+        }),
+    }
+}
+
 /// A shape that the user told holds for one problem only.
 fn check_one_problem(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
     let mut told = files.iter().filter_map(|(path, part)| Some((path, part.told_shape.as_ref()?)));
@@ -211,6 +226,7 @@ fn merged_header(headers: &[&Header]) -> Header {
         platform: all(|header| &header.platform),
         space: headers.first().and_then(|header| header.space),
         clock_resolution_ns: headers.iter().filter_map(|header| header.clock_resolution_ns).max(),
+        timing: headers.first().map(|header| header.timing).unwrap_or_default(),
         date: dates.min().unwrap_or_default().to_owned(),
         tool: tool(&all(|header| &header.tool)),
     }
@@ -284,6 +300,7 @@ fn mixed_families(lines: &[Line]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use kernels::measurement::Timing;
     use selector_core::GemmShape;
 
     use super::*;
@@ -334,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn two_devices_two_spaces_and_two_problems_are_refused_by_name() {
+    fn two_devices_two_spaces_two_timings_and_two_problems_are_refused_by_name() {
         let message = |files| merged(files).unwrap_err().to_string();
         let devices = message(vec![part("a", vec![]), part("a ", vec![])]);
         assert!(devices.contains("`a-0.x` is of device `a`, `a -0.x` of device `a `"), "{devices}");
@@ -342,6 +359,10 @@ mod tests {
         other.1.header.space = Some(255);
         let spaces = message(vec![part("a", vec![]), other]);
         assert!(spaces.contains("none") && spaces.contains("00000000000000ff"), "{spaces}");
+        let mut other = part("a", vec![]);
+        other.1.header.timing = Timing::Stream;
+        let timings = message(vec![part("a", vec![]), other]);
+        assert!(timings.contains("of a device") && timings.contains("of a stream"), "{timings}");
         let (mut one, mut other) = (part("a", vec![]), part("a", vec![]));
         one.1.told_shape = Some("[64,64]".to_owned());
         other.1.told_shape = Some("[8,64]".to_owned());

@@ -9,7 +9,7 @@ use std::{env, fmt, fs, io, thread};
 use anyhow::Context;
 use device_runtime::collect::{Child, Journal, Tally, collect};
 use device_runtime::{Device, DeviceInfo};
-use kernels::measurement::Header;
+use kernels::measurement::{Header, Timing};
 use kernels::{plan, space};
 use serde::Serialize;
 
@@ -36,6 +36,10 @@ pub(crate) struct Args {
     /// End when stdin does: whoever asked for this is gone
     #[arg(long, hide = true)]
     attended: bool,
+    /// What is timed: `device`, a call alone by the device's clock; or `stream`, calls enqueued one
+    /// after another without events
+    #[arg(long, default_value_t = Timing::Device)]
+    timing: Timing,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -45,7 +49,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let file = fs::File::open(&args.plan).with_context(|| format!("could not read `{path}`"))?;
     let plan = plan::read(file).with_context(|| format!("`{path}` cannot be used"))?;
     let device = args.device.open()?;
-    let header = header(device.info());
+    let header = header(device.info(), args.timing);
     // The worker has the device to itself.
     drop(device);
     let mut journal = Journal::open(&args.output, &header)?;
@@ -77,16 +81,18 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 
 fn arguments(args: &Args) -> Vec<OsString> {
     let device = args.device.device.iter().flat_map(|device| ["--device", device]);
-    ["worker"].into_iter().chain(device).map(OsString::from).collect()
+    let timing = ["--timing", args.timing.name()];
+    ["worker"].into_iter().chain(timing).chain(device).map(OsString::from).collect()
 }
 
-fn header(info: &DeviceInfo) -> Header {
+fn header(info: &DeviceInfo, timing: Timing) -> Header {
     Header {
         device: info.name.clone(),
         driver: info.driver.clone(),
         platform: info.platform.clone(),
         space: Some(space::hash()),
         clock_resolution_ns: Some(info.clock_resolution_ns),
+        timing,
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         tool: concat!("gemmtree-board ", env!("CARGO_PKG_VERSION")).to_owned(),
     }

@@ -6,12 +6,16 @@ use std::io::{self, BufRead, Write};
 use anyhow::{Context, bail};
 use device_runtime::collect::{Event, Request};
 use device_runtime::measure::{Measurer, Phase};
+use kernels::measurement::Timing;
 
 use super::DeviceArgs;
 
 /// Measure the rows asked for on stdin
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// What is timed
+    #[arg(long, default_value_t = Timing::Device)]
+    timing: Timing,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -20,7 +24,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // A signal to the whole group is for `collect` to answer.
     ctrlc::set_handler(|| {}).context("could not handle signals")?;
     end_with_parent();
-    let mut measurer = Measurer::new(args.device.open()?);
+    let mut measurer = Measurer::new(args.device.open()?).timed(args.timing);
     say(&Event::Ready)?;
     let failed = RefCell::new(None);
     let send = |event: Event| {
