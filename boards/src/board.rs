@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-use kernels::Limits;
-use serde::Deserialize;
+use kernels::{Limits, SubGroups};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use crate::{Folder, Host, Label};
 
@@ -98,12 +99,16 @@ impl Device {
     }
 }
 
-/// Limits that rule configurations out before they are sent; what is absent rules nothing out.
+/// Limits that rule configurations out before they are sent; what is absent rules nothing out, but
+/// sub-groups, which few devices have.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceLimits {
     /// Bytes of local memory.
     pub local_memory: Option<u64>,
+    /// Widths of sub-groups that kernels may require (`cl_intel_required_subgroup_size`); absent, none.
+    #[serde(default, deserialize_with = "sub_groups")]
+    pub sub_groups: SubGroups,
     /// Most work-items of a work-group.
     pub work_group: Option<u64>,
 }
@@ -112,7 +117,17 @@ impl From<DeviceLimits> for Limits {
     fn from(limits: DeviceLimits) -> Self {
         let work_group = limits.work_group.unwrap_or(u64::MAX);
         let local_memory = limits.local_memory.unwrap_or(u64::MAX);
-        Self { work_group, work_items: [work_group; 3], local_memory }
+        let sub_groups = limits.sub_groups;
+        Self { work_group, work_items: [work_group; 3], local_memory, sub_groups }
+    }
+}
+
+fn sub_groups<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SubGroups, D::Error> {
+    let widths = Vec::<u64>::deserialize(deserializer)?;
+    if widths.iter().all(|width| width.is_power_of_two()) {
+        Ok(widths.into_iter().collect())
+    } else {
+        Err(D::Error::custom("widths of sub-groups are powers of two"))
     }
 }
 
@@ -272,6 +287,7 @@ mod tests {
         let hikey = find("hikey960").unwrap();
         assert_eq!(Limits::from(hikey.limits).work_group, 384);
         assert_eq!(Limits::from(DeviceLimits::default()).local_memory, u64::MAX);
+        assert_eq!(Limits::from(DeviceLimits::default()).sub_groups, SubGroups::NONE);
     }
 
     #[test]
@@ -284,6 +300,15 @@ mod tests {
         assert_eq!(both.device.text().as_deref(), Some("ARM/G610"));
         assert_eq!((board.tier.number(), board.target), (2, None));
         assert!(matches!(board.reach, ReachBy::Ssh { port: None, .. }));
+    }
+
+    #[test]
+    fn sub_groups_are_powers_of_two() {
+        let with = |limits: &str| format!("{WHOLE}[limits]\n{limits}\n");
+        let board = Board::parse("desk", "desk.toml", &with("sub_groups = [8, 16]")).unwrap();
+        assert_eq!(board.limits.sub_groups, [8, 16].into_iter().collect());
+        let (_, message) = error(&with("sub_groups = [8, 12]"));
+        assert!(message.contains("powers of two"), "{message}");
     }
 
     #[test]

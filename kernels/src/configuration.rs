@@ -201,10 +201,11 @@ mod tests {
     use selector_core::GemmShape;
 
     use super::*;
-    use crate::{Launch, Problem, space};
+    use crate::{Launch, Problem, SubGroups, space};
 
     fn limits(work_group: u64, work_items: [u64; 3]) -> Limits {
-        Limits { work_group, work_items, local_memory: 32_768 }
+        let sub_groups = SubGroups::NONE;
+        Limits { work_group, work_items, local_memory: 32_768, sub_groups }
     }
 
     fn checked(shape: GemmShape) -> CheckedProblem {

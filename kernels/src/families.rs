@@ -7,6 +7,7 @@ mod packed;
 mod parted;
 mod skinny;
 mod split;
+mod subgroup;
 mod tile;
 mod universal;
 
@@ -76,8 +77,15 @@ pub trait Family: Send + Sync {
 }
 
 /// Every family, by its number in models. Append only.
-pub static ALL: &[&dyn Family] =
-    &[UNIVERSAL, &tile::Tile, &local::Local, &split::Split, &skinny::Skinny, &packed::Packed];
+pub static ALL: &[&dyn Family] = &[
+    UNIVERSAL,
+    &tile::Tile,
+    &local::Local,
+    &split::Split,
+    &skinny::Skinny,
+    &packed::Packed,
+    &subgroup::Subgroup,
+];
 
 /// The family of the universal kernel.
 pub(crate) static UNIVERSAL: &dyn Family = &universal::Universal;

@@ -22,5 +22,5 @@ pub mod space;
 pub use configuration::{Configuration, ConfigurationError};
 pub use families::Family;
 pub use launch::{Launch, Launches, Program};
-pub use limits::{Limits, Misfit};
+pub use limits::{Limits, Misfit, SubGroups};
 pub use problem::{CheckedProblem, Operand, Problem, ProblemError};

@@ -157,10 +157,16 @@ fn sample(
 
 #[cfg(test)]
 mod tests {
+    use kernels::SubGroups;
+
     use super::*;
 
-    const NONE: Limits =
-        Limits { work_group: u64::MAX, work_items: [u64::MAX; 3], local_memory: u64::MAX };
+    const NONE: Limits = Limits {
+        work_group: u64::MAX,
+        work_items: [u64::MAX; 3],
+        local_memory: u64::MAX,
+        sub_groups: SubGroups::ALL,
+    };
 
     fn choice(text: &str) -> Choice {
         text.parse().unwrap()

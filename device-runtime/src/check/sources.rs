@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use bytemuck::Pod;
 use half::f16;
 use kernels::reference::{Element, Sequence};
-use kernels::{Configuration, Family, Problem, space};
+use kernels::{Configuration, Family, Misfit, Problem, space};
 use selector_core::{ElementType, ProblemClass, Transposes};
 
 use super::Wrong;
@@ -37,8 +37,8 @@ pub struct SourceReport {
     pub program: String,
     /// Configurations checked.
     pub configurations: usize,
-    /// Configurations that the device's limits rule out.
-    pub ruled_out: usize,
+    /// Why each configuration that is not checked does not fit the device.
+    pub ruled_out: Vec<Misfit>,
     /// Problems computed.
     pub problems: usize,
     /// The largest error as a share of its bound.
@@ -122,7 +122,7 @@ fn check<D: Device, T: Element + Pod>(
     let mut report = SourceReport {
         program: String::new(),
         configurations: 0,
-        ruled_out: 0,
+        ruled_out: Vec::new(),
         problems: 0,
         worst: 0.0,
         wrong: Vec::new(),
@@ -131,14 +131,19 @@ fn check<D: Device, T: Element + Pod>(
     for (number, configuration) in unit.configurations.iter().enumerate() {
         let program = configuration.program(class);
         report.program.clone_from(&program.name);
+        // What cannot run need not build.
+        if let Err(misfit) = configuration.fits(&device.info().limits) {
+            report.ruled_out.push(misfit);
+            continue;
+        }
         if kernel.is_none() {
             kernel = Some(device.build(&program)?);
         }
         let Some(kernel) = &mut kernel else { continue };
-        let fits = configuration.fits(&device.info().limits).is_ok()
-            && configuration.work_group() <= device.work_group_limit(kernel)?;
-        if !fits {
-            report.ruled_out += 1;
+        let have = device.work_group_limit(kernel)?;
+        let need = configuration.work_group();
+        if need > have {
+            report.ruled_out.push(Misfit::WorkGroup { need, have });
             continue;
         }
         let mut problems = seeded(class, PROBLEMS, LARGEST, number as u64);

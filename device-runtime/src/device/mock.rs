@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use half::f16;
 use kernels::reference::{self, Element};
-use kernels::{Launch, Limits, Program};
+use kernels::{Launch, Limits, Program, SubGroups};
 use selector_core::ElementType;
 
 use super::{Arguments, Device, DeviceError, DeviceInfo};
@@ -87,6 +87,7 @@ impl Default for Mock {
                     work_group: 1024,
                     work_items: [1024, 1024, 64],
                     local_memory: 32_768,
+                    sub_groups: SubGroups::NONE,
                 },
                 largest_buffer: 1 << 30,
                 memory: 1 << 32,

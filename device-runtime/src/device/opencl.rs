@@ -11,8 +11,9 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cl3::command_queue::enqueue_write_buffer;
+use cl3::ext::CL_DEVICE_SUB_GROUP_SIZES_INTEL;
 use cl3::load_library;
-use kernels::{Launch, Limits, Program};
+use kernels::{Launch, Limits, Program, SubGroups};
 use opencl3::command_queue::{
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
 };
@@ -121,6 +122,8 @@ fn describe(device: &ClDevice, platform: &str) -> Result<DeviceInfo, ClError> {
     let mut items = device.max_work_item_sizes()?.into_iter().map(|size| size as u64);
     let mut item = || items.next().unwrap_or(1);
     let trimmed = |text: String| text.trim().to_owned();
+    let extensions = trimmed(device.extensions()?);
+    let sub_groups = sub_groups(&extensions, || device.get_data(CL_DEVICE_SUB_GROUP_SIZES_INTEL));
     Ok(DeviceInfo {
         platform: platform.trim().to_owned(),
         name: trimmed(device.name()?),
@@ -132,12 +135,25 @@ fn describe(device: &ClDevice, platform: &str) -> Result<DeviceInfo, ClError> {
             work_group: device.max_work_group_size()? as u64,
             work_items: [item(), item(), item()],
             local_memory: device.local_mem_size()?,
+            sub_groups,
         },
         largest_buffer: device.max_mem_alloc_size()?,
         memory: device.global_mem_size()?,
         clock_resolution_ns: device.profiling_timer_resolution()? as u64,
-        extensions: trimmed(device.extensions()?),
+        extensions,
     })
+}
+
+/// Widths of sub-groups that kernels may require on a device with these extensions; `sizes` asks the
+/// driver for them, an array of `size_t`. A driver that does not answer has none.
+fn sub_groups<E>(extensions: &str, sizes: impl Fn() -> Result<Vec<u8>, E>) -> SubGroups {
+    let has = |name| extensions.split_whitespace().any(|extension| extension == name);
+    if !has("cl_intel_subgroups") || !has("cl_intel_required_subgroup_size") {
+        return SubGroups::NONE;
+    }
+    let sizes = sizes().unwrap_or_default();
+    let (widths, _) = sizes.as_chunks();
+    widths.iter().map(|width| usize::from_ne_bytes(*width) as u64).collect()
 }
 
 impl OpenCl {
@@ -565,6 +581,19 @@ mod tests {
         assert_eq!(elapsed(1000, 1000, 0), Ok(1));
         assert_eq!(elapsed(1000, 999, 1), Err(DeviceError::Clock { end: 999, start: 1000 }));
         assert_eq!(elapsed(0, 0, 1), Err(DeviceError::Clock { end: 0, start: 0 }));
+    }
+
+    #[test]
+    fn sub_groups_want_both_extensions_and_the_drivers_widths() {
+        let both = "cl_khr_icd cl_intel_subgroups cl_intel_required_subgroup_size";
+        let sizes = || Ok::<_, ()>([8_usize, 16].map(usize::to_ne_bytes).concat());
+        assert_eq!(sub_groups(both, sizes), [8, 16].into_iter().collect());
+        for one in
+            ["", "cl_intel_subgroups", "cl_intel_subgroups_short cl_intel_required_subgroup_size"]
+        {
+            assert_eq!(sub_groups(one, sizes), SubGroups::NONE, "{one}");
+        }
+        assert_eq!(sub_groups(both, || Err(())), SubGroups::NONE);
     }
 
     #[test]

@@ -267,7 +267,7 @@ mod tests {
     use selector_core::GemmShape;
 
     use super::*;
-    use crate::{Configuration, Problem};
+    use crate::{Configuration, Problem, SubGroups};
 
     fn configuration(text: &str) -> Configuration {
         text.parse().unwrap()
@@ -334,7 +334,12 @@ mod tests {
 
     #[test]
     fn a_block_wants_local_memory() {
-        let limits = Limits { work_group: 256, work_items: [256; 3], local_memory: 32_768 };
+        let limits = Limits {
+            work_group: 256,
+            work_items: [256; 3],
+            local_memory: 32_768,
+            sub_groups: SubGroups::NONE,
+        };
         assert_eq!(configuration("packed:block-12x16x16@1x1").fits(&limits), Ok(()));
         assert_eq!(
             configuration("packed:block-12x16x64@1x1").fits(&limits),

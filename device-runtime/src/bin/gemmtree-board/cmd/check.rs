@@ -1,5 +1,6 @@
 //! `gemmtree-board check`: kernels against the reference.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -132,6 +133,7 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let end = args.seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
     let mut done =
         SourcesDone { event: "done", of_programs: units.len(), ..SourcesDone::default() };
+    let mut misfits: BTreeMap<String, usize> = BTreeMap::new();
     for unit in &units {
         if end.is_some_and(|end| Instant::now() >= end) {
             break;
@@ -148,7 +150,10 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
             Err(error) => return Err(error.into()),
         };
         done.configurations += report.configurations;
-        done.ruled_out += report.ruled_out;
+        done.ruled_out += report.ruled_out.len();
+        for misfit in &report.ruled_out {
+            *misfits.entry(misfit.to_string()).or_default() += 1;
+        }
         done.problems += report.problems;
         done.worst_share_of_bound = done.worst_share_of_bound.max(report.worst);
         done.wrong += report.wrong.len();
@@ -156,6 +161,9 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
             out.note(format_args!("wrong: {wrong}"));
         }
         out.progress(done.programs, units.len(), &report.program);
+    }
+    for (misfit, count) in misfits {
+        out.note(format_args!("{count} configurations ruled out: {misfit}"));
     }
     out.result(&done)?;
     if done.wrong + done.not_built > 0 {

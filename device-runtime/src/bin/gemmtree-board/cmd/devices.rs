@@ -4,6 +4,7 @@ use std::fmt;
 
 use device_runtime::DeviceInfo;
 use device_runtime::opencl::{self, Found};
+use kernels::SubGroups;
 use serde::Serialize;
 
 use crate::output::Output;
@@ -32,6 +33,7 @@ struct Described {
     work_group: u64,
     work_items: [u64; 3],
     local_memory: u64,
+    sub_groups: Vec<u64>,
     memory: u64,
     largest_buffer: u64,
     clock_resolution_ns: u64,
@@ -47,6 +49,7 @@ impl Described {
             work_group: limits.work_group,
             work_items: limits.work_items,
             local_memory: limits.local_memory,
+            sub_groups: limits.sub_groups.widths().collect(),
             extensions: info.extensions.split_whitespace().map(str::to_owned).collect(),
             name: info.name,
             platform: info.platform,
@@ -73,6 +76,13 @@ impl fmt::Display for Described {
         writeln!(f, "     compute units  {}", self.compute_units)?;
         writeln!(f, "     work-group     {} ({columns}, {rows}, {batch})", self.work_group)?;
         writeln!(f, "     local memory   {} KiB", self.local_memory >> 10)?;
+        if !self.sub_groups.is_empty() {
+            writeln!(
+                f,
+                "     sub-groups     {}",
+                self.sub_groups.iter().copied().collect::<SubGroups>()
+            )?;
+        }
         write!(
             f,
             "     memory         {} MiB, {} in one buffer",
