@@ -1,12 +1,14 @@
 // Families `local` and `split`: a work-group computes a TILE_M x TILE_N tile of C from tiles of A
 // and B in local memory, a work-item ITEM_M x ITEM_N of it from registers. While one pair of tiles
 // is multiplied the next is on its way from memory to registers, and then goes to the other half
-// of local memory: one barrier for TILE_K steps along k.
+// of local memory: one barrier for TILE_K steps along k. With SLICES above 1 so many teams of
+// work-items each take their share of these steps, and the teams' sums are added at the end: a small
+// C keeps a device busy with one launch.
 //
 //                TILE_N            A is m x k (k x m if TRANSPOSE_A), B is k x n (n x k if
 //              +---------+         TRANSPOSE_B), C is m x n, all row-major. Columns are dimension 0,
 //       TILE_K |    B    |         rows dimension 1; dimension 2 is the batch, times the parts of k
-//              +---------+         if SPLIT.
+//              +---------+         if SPLIT, times the slices.
 //       +-----++---------+
 // TILE_M|  A  ||    C    |
 //       |     ||         |
@@ -18,6 +20,9 @@
 #if !defined(TILE_M) || !defined(TILE_N) || !defined(TILE_K) || !defined(ITEM_M) || !defined(ITEM_N)
 #error "define TILE_M, TILE_N and TILE_K, and ITEM_M and ITEM_N, multiples of 4 that divide them"
 #endif
+#if !defined(SLICES)
+#error "define SLICES: 1, 2, 4 or 8, a divisor of TILE_K"
+#endif
 #if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B) || !defined(HALF) || !defined(SPLIT)
 #error "define TRANSPOSE_A, TRANSPOSE_B, HALF and SPLIT: 0 or 1"
 #endif
@@ -26,13 +31,21 @@
 // that they read consecutive vectors; 8 along columns share a row of A.
 #define ACROSS (TILE_N / ITEM_N)
 #define DOWN (TILE_M / ITEM_M)
-#define GROUP (ACROSS * DOWN)
+#define TEAM (ACROSS * DOWN)
+#define GROUP (TEAM * SLICES)
+// Steps of a tile that a team takes.
+#define SHARE (TILE_K / SLICES)
 #define SIDE_BY_SIDE (ACROSS < 8 ? ACROSS : 8)
 
 // A tile in local memory has a row for each step along k. Vectors along k are spread over four
 // rows: padding keeps those in different banks.
 #define A_ROW (TILE_M + (TRANSPOSE_A ? 0 : 4))
 #define B_ROW (TILE_N + (TRANSPOSE_B ? 4 : 0))
+// Two tiles of each in local memory; in the end, the sums of all teams but the first.
+#define A_TILE (TILE_K * A_ROW)
+#define B_TILE (TILE_K * B_ROW)
+#define TILES (2 * (A_TILE + B_TILE))
+#define SUMS ((SLICES - 1) * TILE_M * TILE_N)
 // Vectors of each tile that a work-item moves.
 #define A_VECTORS (TILE_M * TILE_K / 4 / GROUP)
 #define B_VECTORS (TILE_N * TILE_K / 4 / GROUP)
@@ -72,7 +85,7 @@
 #define KEEP_ACROSS(v, value, size, tile, row) \
   *(local float4 *)((tile) + STEP_ACROSS(v, size) * (row) + COLUMN_ACROSS(v, size)) = (value)
 
-kernel __attribute__((reqd_work_group_size(ACROSS, DOWN, 1)))
+kernel __attribute__((reqd_work_group_size(ACROSS, DOWN, SLICES)))
 void gemm(uint m, uint n, uint k, float alpha, float beta,
           global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
           global const element *restrict b, ulong b_offset, uint b_leading, ulong b_stride,
@@ -81,21 +94,25 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
           , uint parts, global float *restrict scratch
 #endif
 ) {
-  local float a_tiles[2 * TILE_K * A_ROW] __attribute__((aligned(16)));
-  local float b_tiles[2 * TILE_K * B_ROW] __attribute__((aligned(16)));
-  const uint item = get_local_id(0) + get_local_id(1) * ACROSS;
-  const uint tx = item % SIDE_BY_SIDE + item / (SIDE_BY_SIDE * DOWN) * SIDE_BY_SIDE;
-  const uint ty = item / SIDE_BY_SIDE % DOWN;
+  local float memory[TILES > SUMS ? TILES : SUMS] __attribute__((aligned(16)));
+  local float *a_tiles = memory;
+  local float *b_tiles = memory + 2 * A_TILE;
+  const uint member = get_local_id(0) + get_local_id(1) * ACROSS;
+  const uint slice = SLICES > 1 ? get_local_id(2) : 0;
+  const uint item = member + slice * TEAM;
+  const uint tx = member % SIDE_BY_SIDE + member / (SIDE_BY_SIDE * DOWN) * SIDE_BY_SIDE;
+  const uint ty = member / SIDE_BY_SIDE % DOWN;
+  const ulong layer = get_global_id(2) / SLICES;
   const uint side = (uint)(get_global_id(0) / ACROSS) * TILE_N;
   const uint top = (uint)(get_global_id(1) / DOWN) * TILE_M;
 #if SPLIT
   // Each part takes whole tiles along k.
   const uint each = parts == 1 ? k : ((k - 1) / parts / TILE_K + 1) * TILE_K;
-  const ulong batch = get_global_id(2) / parts;
-  const uint first = min((uint)(get_global_id(2) % parts) * each, k);
+  const ulong batch = layer / parts;
+  const uint first = min((uint)(layer % parts) * each, k);
   uint rest = min(each, k - first);
 #else
-  const ulong batch = get_global_id(2);
+  const ulong batch = layer;
   const uint first = 0;
   uint rest = k;
 #endif
@@ -146,8 +163,8 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   ALL_OF(v, A_VECTORS) { a_at[v] += A_STEP; }                          \
   ALL_OF(v, B_VECTORS) { b_at[v] += B_STEP; }
 #define KEEP_TILES(half_of)                                                      \
-  ALL_OF(v, A_VECTORS) { A_KEEP(v, a_tiles + (half_of) * TILE_K * A_ROW); }      \
-  ALL_OF(v, B_VECTORS) { B_KEEP(v, b_tiles + (half_of) * TILE_K * B_ROW); }      \
+  ALL_OF(v, A_VECTORS) { A_KEEP(v, a_tiles + (half_of) * A_TILE); }              \
+  ALL_OF(v, B_VECTORS) { B_KEEP(v, b_tiles + (half_of) * B_TILE); }              \
   barrier(CLK_LOCAL_MEM_FENCE)
 
   ALL_OF(v, A_VECTORS) { a_at[v] = A_PLACE(v); }
@@ -168,9 +185,9 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
     if (rest > 0) {
       FETCH_TILES();
     }
-    local const float *a_tile = a_tiles + now * TILE_K * A_ROW + ty * 4;
-    local const float *b_tile = b_tiles + now * TILE_K * B_ROW + tx * 4;
-    ALL_OF(l, TILE_K) {
+    local const float *a_tile = a_tiles + now * A_TILE + slice * SHARE * A_ROW + ty * 4;
+    local const float *b_tile = b_tiles + now * B_TILE + slice * SHARE * B_ROW + tx * 4;
+    ALL_OF(l, SHARE) {
       float left[ITEM_M], right[ITEM_N];
       ALL_OF(i, ITEM_M / 4) {
         vstore4(*(local const float4 *)(a_tile + l * A_ROW + i * 4 * DOWN), i, left);
@@ -188,10 +205,32 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
     }
   }
 
+#if SLICES > 1
+  // The teams' sums, always added in the same order; the first team has the total.
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (slice > 0) {
+    ALL_OF(i, ITEM_M) {
+      ALL_OF(j, ITEM_N) {
+        memory[((slice - 1) * ITEM_M * ITEM_N + i * ITEM_N + j) * TEAM + member] = sum[i][j];
+      }
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  if (slice > 0) {
+    return;
+  }
+  ALL_OF(other, SLICES - 1) {
+    ALL_OF(i, ITEM_M) {
+      ALL_OF(j, ITEM_N) {
+        sum[i][j] += memory[(other * ITEM_M * ITEM_N + i * ITEM_N + j) * TEAM + member];
+      }
+    }
+  }
+#endif
 #if SPLIT
   if (parts > 1) {
     // All of this part's sums, dense.
-    global float *to = scratch + get_global_id(2) * m * n;
+    global float *to = scratch + layer * m * n;
     ALL_OF(i, ITEM_M) {
       const uint row = top + (i / 4 * DOWN + ty) * 4 + i % 4;
       ALL_OF(j, ITEM_N) {

@@ -32,38 +32,8 @@
 #if (PACK_A == 1 || PACK_B == 1) && !defined(CHUNK)
 #error "define CHUNK: steps along k that a work-item packs"
 #endif
-#if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B) || !defined(HALF)
-#error "define TRANSPOSE_A, TRANSPOSE_B and HALF: 0 or 1"
-#endif
-
-#define PASTE(name, width) name##width
-#define WIDE(name, width) PASTE(name, width)
-
-// LOAD_<width> and STORE_<width>: floats from and to elements in memory, aligned to one element.
-#if HALF
-typedef half element;
-#define LOAD_1(from) vload_half(0, from)
-#define LOAD_2(from) vload_half2(0, from)
-#define LOAD_4(from) vload_half4(0, from)
-#define LOAD_8(from) vload_half8(0, from)
-#define LOAD_16(from) vload_half16(0, from)
-#define STORE_1(value, to) vstore_half(value, 0, to)
-#define STORE_2(value, to) vstore_half2(value, 0, to)
-#define STORE_4(value, to) vstore_half4(value, 0, to)
-#define STORE_8(value, to) vstore_half8(value, 0, to)
-#define STORE_16(value, to) vstore_half16(value, 0, to)
-#else
-typedef float element;
-#define LOAD_1(from) (*(from))
-#define LOAD_2(from) vload2(0, from)
-#define LOAD_4(from) vload4(0, from)
-#define LOAD_8(from) vload8(0, from)
-#define LOAD_16(from) vload16(0, from)
-#define STORE_1(value, to) (*(to) = (value))
-#define STORE_2(value, to) vstore2(value, 0, to)
-#define STORE_4(value, to) vstore4(value, 0, to)
-#define STORE_8(value, to) vstore8(value, 0, to)
-#define STORE_16(value, to) vstore16(value, 0, to)
+#if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B)
+#error "define TRANSPOSE_A and TRANSPOSE_B: 0 or 1"
 #endif
 
 #if PACK_A == 1 || PACK_B == 1
@@ -162,8 +132,8 @@ kernel void pack(ARGUMENTS) {
 
 #if PACK_B == 2
 // Steps of the columns from `column` on, one after another; zeros beyond column n.
-void copy_block(local float *to, global const element *from, uint b_leading, uint steps,
-                uint column, uint n) {
+static inline void copy_block(local float *to, global const element *from, uint b_leading,
+                              uint steps, uint column, uint n) {
   if (!TRANSPOSE_B && n >= COLUMNS && column <= n - COLUMNS) {
     for (uint l = 0; l < steps; ++l) {
       WIDE(vstore, COLUMNS)(WIDE(LOAD_, COLUMNS)(from + B_AT(l, column)), l, to);
@@ -181,7 +151,7 @@ void copy_block(local float *to, global const element *from, uint b_leading, uin
 #endif
 
 #define PUT(width, vector)                                                                         \
-  void put_##width(vector value, global element *to, float beta) {                                 \
+  static inline void put_##width(vector value, global element *to, float beta) {                   \
     if (beta != 0.0f) {                                                                            \
       value = mad((vector)(beta), LOAD_##width(to), value);                                        \
     }                                                                                              \
@@ -193,7 +163,8 @@ void copy_block(local float *to, global const element *from, uint b_leading, uin
 // below), else the first ones from `to` on.
 #define LAST (PACK_B == 0)
 #define PUT_SOME(width, half_width, half_vector)                                                   \
-  void put_some_##width(float##width value, global element *to, uint count, float beta) {          \
+  static inline void put_some_##width(float##width value, global element *to, uint count,          \
+                                      float beta) {                                                \
     half_vector next = LAST ? value.hi : value.lo;                                                 \
     half_vector rest = LAST ? value.lo : value.hi;                                                 \
     if (count & half_width) {                                                                      \
@@ -302,10 +273,8 @@ kernel void gemm(ARGUMENTS) {
 #if QUADS
       float left_column[ROWS];
 #define LEFT(i) left_column[i]
-#define FETCH_LEFT                                                                                 \
-  _Pragma("unroll") for (uint q = 0; q < ROWS / 4; ++q) {                                                            \
-    vstore4(((global const float4 *)left)[q], q, left_column);                                     \
-  }
+#define FETCH_LEFT \
+  ALL_OF(q, ROWS / 4) { vstore4(((global const float4 *)left)[q], q, left_column); }
 #else
 #define LEFT(i) left[i]
 #define FETCH_LEFT

@@ -24,6 +24,10 @@
 #define ACROSS (SHORT_ROWS ? !TRANSPOSE_B : TRANSPOSE_A)
 #define SHORT_ACROSS (SHORT_ROWS ? TRANSPOSE_A : !TRANSPOSE_B)
 
+// How often a lane that begins at step `begin` of `steps` takes `every` of them. Counted so that no
+// step beyond the last can wrap.
+#define ROUNDS(begin, every) ((begin) < steps ? (steps - 1 - (begin)) / (every) + 1 : 0)
+
 // Steps along k that the lanes take at once.
 #if (SHORT_ROWS && !TRANSPOSE_B) || (!SHORT_ROWS && TRANSPOSE_A)
 #define STEPS LANES
@@ -77,12 +81,13 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   const uint count = min(below(start, long_size), (uint)LONG);
 #define LONG_AT(j) (start + (j))
 #define MULTIPLY(load)                                                   \
-  _Pragma("unroll 4") for (uint l = lane; l < steps; l += LANES) {       \
-    global const element *from = wide + (first + l) * long_leading + start; \
-    const float4 right = load;                                           \
-    float left[SHORT];                                                   \
-    ALL_OF(i, SHORT) { left[i] = load1(NARROW(i, first + l)); }          \
-    ALL_OF(i, SHORT) { MULTIPLY_ROW(sum[i], left[i], right) }            \
+  _Pragma("unroll 4")                                                        \
+  for (uint round = ROUNDS(lane, STEPS), l = lane; round > 0; --round, l += STEPS) { \
+    global const element *from = wide + (first + l) * long_leading + start;  \
+    const float4 right = load;                                               \
+    float left[SHORT];                                                       \
+    ALL_OF(i, SHORT) { left[i] = load1(NARROW(i, first + l)); }              \
+    ALL_OF(i, SHORT) { MULTIPLY_ROW(sum[i], left[i], right) }                \
   }
 #if LONG == 4
 #define MULTIPLY_ROW(row, left, right)     \
@@ -105,7 +110,7 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
 #define LONG_AT(j) ((group * LONG + (j)) * GROUP + place)
   const bool narrow_aligned = ((short_offset | short_leading) & 3) == 0;
 #pragma unroll 2
-  for (uint l = lane * 4; l < steps; l += STEPS) {
+  for (uint round = ROUNDS(lane * 4, STEPS), l = lane * 4; round > 0; --round, l += STEPS) {
     const uint count = below(l, steps);
     const uint step = first + l;
     float4 left[SHORT];

@@ -14,34 +14,8 @@
 #if !defined(ROW_TILE) || !defined(ACC_TILE) || !defined(COL_TILE)
 #error "define ROW_TILE, ACC_TILE and COL_TILE: 1, 2, 4 or 8"
 #endif
-#if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B) || !defined(HALF)
-#error "define TRANSPOSE_A, TRANSPOSE_B and HALF: 0 or 1"
-#endif
-
-#define PASTE(name, width) name##width
-#define WIDE(name, width) PASTE(name, width)
-
-// LOAD_<width> and STORE_<width>: floats from and to elements in memory, aligned to one element.
-#if HALF
-typedef half element;
-#define LOAD_1(from) vload_half(0, from)
-#define LOAD_2(from) vload_half2(0, from)
-#define LOAD_4(from) vload_half4(0, from)
-#define LOAD_8(from) vload_half8(0, from)
-#define STORE_1(value, to) vstore_half(value, 0, to)
-#define STORE_2(value, to) vstore_half2(value, 0, to)
-#define STORE_4(value, to) vstore_half4(value, 0, to)
-#define STORE_8(value, to) vstore_half8(value, 0, to)
-#else
-typedef float element;
-#define LOAD_1(from) (*(from))
-#define LOAD_2(from) vload2(0, from)
-#define LOAD_4(from) vload4(0, from)
-#define LOAD_8(from) vload8(0, from)
-#define STORE_1(value, to) (*(to) = (value))
-#define STORE_2(value, to) vstore2(value, 0, to)
-#define STORE_4(value, to) vstore4(value, 0, to)
-#define STORE_8(value, to) vstore8(value, 0, to)
+#if !defined(TRANSPOSE_A) || !defined(TRANSPOSE_B) || !defined(NATIVE)
+#error "define TRANSPOSE_A, TRANSPOSE_B and NATIVE: 0 or 1"
 #endif
 
 // PACK_<width> and SPREAD_<width>: a vector from and to a private array, which stays in registers
@@ -55,10 +29,32 @@ typedef float element;
 #define SPREAD_4(value, to) vstore4(value, 0, to)
 #define SPREAD_8(value, to) vstore8(value, 0, to)
 
+// VECTOR(type): so many in a row as a tile has columns.
 #if COL_TILE == 1
-typedef float tile_row;
+#define VECTOR(type) type
 #else
-typedef WIDE(float, COL_TILE) tile_row;
+#define VECTOR(type) WIDE(type, COL_TILE)
+#endif
+typedef VECTOR(float) tile_row;
+
+// Whole steps multiply `number`s. NATIVE, where the device can: in half precision, whose sums of
+// ACC_TILE products are then added in single precision, so that a long k costs no accuracy.
+#if NATIVE && defined(cl_khr_fp16)
+#pragma OPENCL EXTENSION cl_khr_fp16 : enable
+typedef half number;
+typedef VECTOR(half) number_row;
+#define TAKE_1(from) (*(from))
+#define TAKE_2(from) vload2(0, from)
+#define TAKE_4(from) vload4(0, from)
+#define TAKE_8(from) vload8(0, from)
+#define WIDER VECTOR(convert_float)
+#else
+typedef float number;
+typedef tile_row number_row;
+#define TAKE_1(from) LOAD_1(from)
+#define TAKE_2(from) LOAD_2(from)
+#define TAKE_4(from) LOAD_4(from)
+#define TAKE_8(from) LOAD_8(from)
 #endif
 
 kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
@@ -97,44 +93,61 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
   if ((m >= ROW_TILE || !TRANSPOSE_A) && (n >= COL_TILE || TRANSPOSE_B)) {
     for (; steps >= ACC_TILE; steps -= ACC_TILE) {
 #if TRANSPOSE_A
-      float left[ACC_TILE][ROW_TILE];
+      number left[ACC_TILE][ROW_TILE];
 #pragma unroll
       for (uint l = 0; l < ACC_TILE; ++l) {
-        WIDE(SPREAD_, ROW_TILE)(WIDE(LOAD_, ROW_TILE)(a + l * a_leading + top), left[l]);
+        WIDE(SPREAD_, ROW_TILE)(WIDE(TAKE_, ROW_TILE)(a + l * a_leading + top), left[l]);
       }
 #define LEFT(i, l) left[l][i]
 #else
-      float left[ROW_TILE][ACC_TILE];
+      number left[ROW_TILE][ACC_TILE];
 #pragma unroll
       for (uint i = 0; i < ROW_TILE; ++i) {
-        WIDE(SPREAD_, ACC_TILE)(WIDE(LOAD_, ACC_TILE)(a + ROW_AT(i)), left[i]);
+        WIDE(SPREAD_, ACC_TILE)(WIDE(TAKE_, ACC_TILE)(a + ROW_AT(i)), left[i]);
       }
 #define LEFT(i, l) left[i][l]
 #endif
 #if TRANSPOSE_B
-      float right[COL_TILE][ACC_TILE];
+      number right[COL_TILE][ACC_TILE];
 #pragma unroll
       for (uint j = 0; j < COL_TILE; ++j) {
-        WIDE(SPREAD_, ACC_TILE)(WIDE(LOAD_, ACC_TILE)(b + COLUMN_AT(j)), right[j]);
+        WIDE(SPREAD_, ACC_TILE)(WIDE(TAKE_, ACC_TILE)(b + COLUMN_AT(j)), right[j]);
       }
+#endif
+#ifdef WIDER
+      number_row run[ROW_TILE];
+#pragma unroll
+      for (uint i = 0; i < ROW_TILE; ++i) {
+        run[i] = (number_row)(0.0f);
+      }
+#define RUN(i) run[i]
+#else
+#define RUN(i) sum[i]
 #endif
 #pragma unroll
       for (uint l = 0; l < ACC_TILE; ++l) {
 #if TRANSPOSE_B
-        float across[COL_TILE];
+        number across[COL_TILE];
 #pragma unroll
         for (uint j = 0; j < COL_TILE; ++j) {
           across[j] = right[j][l];
         }
-        const tile_row right_row = WIDE(PACK_, COL_TILE)(across);
+        const number_row right_row = WIDE(PACK_, COL_TILE)(across);
 #else
-        const tile_row right_row = WIDE(LOAD_, COL_TILE)(b + l * b_leading + side);
+        const number_row right_row = WIDE(TAKE_, COL_TILE)(b + l * b_leading + side);
 #endif
 #pragma unroll
         for (uint i = 0; i < ROW_TILE; ++i) {
-          sum[i] = mad((tile_row)(LEFT(i, l)), right_row, sum[i]);
+          // Written so that a compiler may fuse it: some have a mad that does not.
+          RUN(i) += (number_row)(LEFT(i, l)) * right_row;
         }
       }
+#ifdef WIDER
+#pragma unroll
+      for (uint i = 0; i < ROW_TILE; ++i) {
+        sum[i] += WIDER(run[i]);
+      }
+#endif
       a += ACC_TILE * a_step;
       b += ACC_TILE * b_step;
     }
@@ -149,7 +162,7 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
     const tile_row right_row = WIDE(PACK_, COL_TILE)(across);
 #pragma unroll
     for (uint i = 0; i < ROW_TILE; ++i) {
-      sum[i] = mad((tile_row)(LOAD_1(a + ROW_AT(i))), right_row, sum[i]);
+      sum[i] += (tile_row)(LOAD_1(a + ROW_AT(i))) * right_row;
     }
     a += a_step;
     b += b_step;

@@ -122,7 +122,7 @@ pub(crate) fn configurations(family: &'static dyn Family) -> Vec<Configuration> 
 fn class_options(class: ProblemClass) -> String {
     let flag = |set: bool| u8::from(set);
     format!(
-        "-DTRANSPOSE_A={} -DTRANSPOSE_B={} -DHALF={}",
+        "-DTRANSPOSE_A={} -DTRANSPOSE_B={} -DHALF={} -DNATIVE=0",
         flag(class.transposes.a()),
         flag(class.transposes.b()),
         flag(class.element == selector_core::ElementType::F16)

@@ -1,5 +1,6 @@
-//! Family `local`: tiles of A and B in local memory, `local:MxNxK@RxC`. A work-group computes an
-//! M×N tile of C in steps of K along k, each work-item R rows and C columns of it.
+//! Family `local`: tiles of A and B in local memory, `local:MxNxK@RxC` or `local:MxNxK@RxCxS`. A
+//! work-group computes an M×N tile of C in steps of K along k, each work-item R rows and C columns of
+//! it; S work-items share those and split K among them.
 
 use selector_core::ProblemClass;
 
@@ -8,7 +9,10 @@ use super::{Family, class_options};
 use crate::{CheckedProblem, Launch, Launches, Limits, Misfit, Program};
 
 /// Rows and columns of C that a work-group computes.
-const TILES: [(u16, u16); 14] = [
+const TILES: [(u16, u16); 17] = [
+    (16, 16),
+    (16, 32),
+    (32, 16),
     (16, 64),
     (16, 128),
     (32, 32),
@@ -26,10 +30,13 @@ const TILES: [(u16, u16); 14] = [
 ];
 
 /// Steps along k that are in local memory at once.
-const STEPS: [u16; 3] = [8, 16, 32];
+const STEPS: [u16; 4] = [8, 16, 32, 64];
 
 /// Rows and columns of C that a work-item computes.
 const ITEMS: [(u16, u16); 5] = [(4, 4), (4, 8), (8, 4), (8, 8), (16, 8)];
+
+/// Work-items that compute the same elements of C, each over its share of a tile's steps.
+const SLICES: [u16; 4] = [1, 2, 4, 8];
 
 /// Work-items of a work-group: fewer leave the device idle, more do not fit everywhere.
 const GROUPS: std::ops::RangeInclusive<u64> = 32..=256;
@@ -37,7 +44,7 @@ const GROUPS: std::ops::RangeInclusive<u64> = 32..=256;
 /// Elements that are moved at once.
 const VECTOR: u64 = 4;
 
-/// Parameters: the tile's rows, columns and steps; a work-item's rows and columns.
+/// Parameters: the tile's rows, columns and steps; a work-item's rows and columns; slices.
 pub(super) struct Local;
 
 /// How a tile of C is cut, in elements.
@@ -46,40 +53,61 @@ pub(super) struct Blocking {
     tile: (u16, u16),
     steps: u16,
     item: (u16, u16),
+    slices: u16,
 }
 
 impl Blocking {
-    /// The blocking that five parameters give.
-    pub(super) fn new(&[m, n, k, rows, columns]: &[u16; 5]) -> Self {
-        Self { tile: (m, n), steps: k, item: (rows, columns) }
+    /// The blocking that six parameters give.
+    pub(super) fn new(&[m, n, k, rows, columns, slices]: &[u16; 6]) -> Self {
+        Self { tile: (m, n), steps: k, item: (rows, columns), slices }
     }
 
-    /// Read `MxNxK@RxC`.
+    /// Read `MxNxK@RxC` or `MxNxK@RxCxS`.
     pub(super) fn parse(text: &str) -> Option<Vec<u16>> {
         let (tile, item) = text.split_once('@')?;
         let counts = (tile.split('x').count(), item.split('x').count());
         let values = tile.split('x').chain(item.split('x')).map(|value| value.parse().ok());
-        values.collect::<Option<Vec<u16>>>().filter(|_| counts == (3, 2))
+        let mut values = values.collect::<Option<Vec<u16>>>()?;
+        match counts {
+            (3, 2) => values.push(1),
+            // One slice is not written.
+            (3, 3) if values.last() != Some(&1) => {}
+            _ => return None,
+        }
+        Some(values)
     }
 
-    /// Every blocking worth measuring, as parameters.
-    pub(super) fn space() -> Vec<[u16; 5]> {
+    /// Every blocking worth measuring with so many slices, as parameters.
+    pub(super) fn space(slices: &[u16]) -> Vec<[u16; 6]> {
         let mut space = Vec::new();
-        for (m, n) in TILES {
-            for k in STEPS {
-                for (rows, columns) in ITEMS {
-                    space.push([m, n, k, rows, columns]);
+        for &slices in slices {
+            for (m, n) in TILES {
+                for k in STEPS {
+                    for (rows, columns) in ITEMS {
+                        space.push([m, n, k, rows, columns, slices]);
+                    }
                 }
             }
         }
-        space.retain(|parameters| Self::new(parameters).is_allowed());
+        space.retain(|parameters| Self::new(parameters).is_worth_measuring());
         space
+    }
+
+    /// Slices want many steps, and tiles and items that leave room for them; the smallest tiles and 64
+    /// steps want slices.
+    fn is_worth_measuring(&self) -> bool {
+        let area = u32::from(self.tile.0) * u32::from(self.tile.1);
+        let sliced = self.steps >= 32 && area <= 8192 && self.item != (16, 8);
+        let whole = self.steps < 64 && area >= 1024;
+        self.is_allowed() && if self.slices > 1 { sliced } else { whole }
     }
 
     /// Whether the kernel can be built so.
     pub(super) fn is_allowed(&self) -> bool {
-        let listed =
-            TILES.contains(&self.tile) && STEPS.contains(&self.steps) && ITEMS.contains(&self.item);
+        let listed = TILES.contains(&self.tile)
+            && STEPS.contains(&self.steps)
+            && ITEMS.contains(&self.item)
+            && SLICES.contains(&self.slices);
         let shared = |tile: u16| {
             let vectors = u64::from(tile) * u64::from(self.steps) / VECTOR;
             vectors.is_multiple_of(self.group())
@@ -94,18 +122,19 @@ impl Blocking {
             && self.local_memory() <= LOCAL_MEMORY
     }
 
-    /// `MxNxK@RxC`.
+    /// `MxNxK@RxC`, or `MxNxK@RxCxS` with more than one slice.
     pub(super) fn write(&self) -> String {
-        let Self { tile: (m, n), steps, item: (rows, columns) } = self;
-        format!("{m}x{n}x{steps}@{rows}x{columns}")
+        let Self { tile: (m, n), steps, item: (rows, columns), slices } = self;
+        let slices = if *slices == 1 { String::new() } else { format!("x{slices}") };
+        format!("{m}x{n}x{steps}@{rows}x{columns}{slices}")
     }
 
     /// Build options.
     pub(super) fn options(&self, class: ProblemClass, split: bool) -> String {
-        let Self { tile: (m, n), steps, item: (rows, columns) } = self;
+        let Self { tile: (m, n), steps, item: (rows, columns), slices } = self;
         format!(
             "-DTILE_M={m} -DTILE_N={n} -DTILE_K={steps} -DITEM_M={rows} -DITEM_N={columns} \
-             -DSPLIT={} {}",
+             -DSLICES={slices} -DSPLIT={} {}",
             u8::from(split),
             class_options(class)
         )
@@ -114,7 +143,7 @@ impl Blocking {
     /// Work-items of a work-group along columns, rows and batch.
     pub(super) fn work_group(&self) -> [u64; 3] {
         let across = |tile: u16, item: u16| u64::from(tile / item.max(1));
-        [across(self.tile.1, self.item.1), across(self.tile.0, self.item.0), 1]
+        [across(self.tile.1, self.item.1), across(self.tile.0, self.item.0), u64::from(self.slices)]
     }
 
     fn group(&self) -> u64 {
@@ -126,10 +155,15 @@ impl Blocking {
         [self.item.1, self.item.0, self.steps].map(u64::from)
     }
 
-    /// Bytes of local memory in the class that pads both tiles: two tiles each of A and B.
+    /// Bytes of local memory in the class that pads both tiles: two tiles each of A and B, or the sums
+    /// of all slices but one.
     fn local_memory(&self) -> u64 {
         let row = |tile: u16| u64::from(tile) + VECTOR;
-        2 * u64::from(self.steps) * (row(self.tile.0) + row(self.tile.1)) * 4
+        let tiles = 2 * u64::from(self.steps) * (row(self.tile.0) + row(self.tile.1));
+        let sums = u64::from(self.slices.saturating_sub(1))
+            * u64::from(self.tile.0)
+            * u64::from(self.tile.1);
+        tiles.max(sums) * 4
     }
 
     /// Work-groups along columns and rows of C.
@@ -142,7 +176,7 @@ impl Blocking {
     /// Launches of function 0 for all tiles of C, `layers` times each.
     pub(super) fn launches(&self, problem: &CheckedProblem, layers: u64) -> Launches {
         let ([columns, rows], local) = (self.groups(problem), self.work_group());
-        Launch::cover([columns * local[0], rows * local[1], layers], local)
+        Launch::cover([columns * local[0], rows * local[1], layers * local[2]], local)
     }
 
     /// Whether a device with these limits can run the kernel.
@@ -154,7 +188,7 @@ impl Blocking {
 
 fn blocking(parameters: &[u16]) -> Blocking {
     // `allows` was asked before; anything else would be a tile of nothing.
-    Blocking::new(parameters.try_into().unwrap_or(&[4; 5]))
+    Blocking::new(parameters.try_into().unwrap_or(&[4; 6]))
 }
 
 impl Family for Local {
@@ -167,9 +201,10 @@ impl Family for Local {
     }
 
     fn expected(&self) -> &'static str {
-        "MxNxK@RxC: a tile of 16x64, 16x128, 32x32, 32x64, 32x128, 64x16, 64x32, 64x64, 64x128, \
-         128x16, 128x32, 128x64, 128x128 or 256x128 with K 8, 16 or 32, and RxC 4x4, 4x8, 8x4, 8x8 \
-         or 16x8 of it a work-item; 32 to 256 work-items that share the tiles evenly"
+        "MxNxK@RxC or MxNxK@RxCxS: a tile of 16x16, 16x32, 16x64, 16x128, 32x16, 32x32, 32x64, 32x128, \
+         64x16, 64x32, 64x64, 64x128, 128x16, 128x32, 128x64, 128x128 or 256x128 with K 8, 16, 32 or \
+         64, RxC 4x4, 4x8, 8x4, 8x8 or 16x8 of it a work-item, and S 2, 4 or 8; 32 to 256 work-items \
+         that share the tiles evenly"
     }
 
     fn parse(&self, text: &str) -> Option<Vec<u16>> {
@@ -181,11 +216,11 @@ impl Family for Local {
     }
 
     fn allows(&self, parameters: &[u16]) -> bool {
-        parameters.try_into().is_ok_and(|five| Blocking::new(five).is_allowed())
+        parameters.try_into().is_ok_and(|six| Blocking::new(six).is_allowed())
     }
 
     fn space(&self) -> Vec<Vec<u16>> {
-        Blocking::space().into_iter().map(Vec::from).collect()
+        Blocking::space(&SLICES).into_iter().map(Vec::from).collect()
     }
 
     fn program(&self, parameters: &[u16], class: ProblemClass) -> Program {

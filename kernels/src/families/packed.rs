@@ -151,7 +151,11 @@ impl Family for Packed {
     }
 
     fn source(&self) -> &'static str {
-        include_str!("../../cl/packed.cl")
+        concat!(
+            include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/wide.cl"),
+            include_str!("../../cl/packed.cl")
+        )
     }
 
     fn expected(&self) -> &'static str {

@@ -11,14 +11,15 @@ use crate::{CheckedProblem, Launches, Limits, Misfit, Program};
 
 /// Work-groups that there should be.
 const TARGETS: [u16; 4] = [64, 132, 264, 528];
+const SLICED_TARGETS: [u16; 2] = [132, 264];
 
 /// Parameters: those of `local`, and work-groups that there should be.
 pub(super) struct Split;
 
 fn split(parameters: &[u16]) -> (Blocking, u16) {
     // `allows` was asked before; anything else would be a tile of nothing.
-    let [five @ .., target] = parameters.try_into().unwrap_or(&[4; 6]);
-    (Blocking::new(five), *target)
+    let [blocking @ .., target] = parameters.try_into().unwrap_or(&[4; 7]);
+    (Blocking::new(blocking), *target)
 }
 
 impl Family for Split {
@@ -51,15 +52,23 @@ impl Family for Split {
     }
 
     fn allows(&self, parameters: &[u16]) -> bool {
-        parameters.len() == 6 && {
+        parameters.len() == 7 && {
             let (blocking, target) = split(parameters);
             blocking.is_allowed() && TARGETS.contains(&target)
         }
     }
 
     fn space(&self) -> Vec<Vec<u16>> {
-        let with = |five: [u16; 5]| TARGETS.map(|target| [&five[..], &[target]].concat());
-        Blocking::space().into_iter().flat_map(with).collect()
+        let with = |six: &[u16; 6], targets: &[u16]| -> Vec<_> {
+            targets.iter().map(|target| [&six[..], &[*target]].concat()).collect()
+        };
+        let whole = Blocking::space(&[1]);
+        let mut space: Vec<_> = whole.iter().flat_map(|six| with(six, &TARGETS)).collect();
+        // What is sliced as well has fewer work-groups to begin with.
+        let sliced = Blocking::space(&[2, 4, 8]);
+        let large = sliced.iter().filter(|[m, n, _, rows, ..]| m * n >= 1024 && *rows == 8);
+        space.extend(large.flat_map(|six| with(six, &SLICED_TARGETS)));
+        space
     }
 
     fn program(&self, parameters: &[u16], class: ProblemClass) -> Program {

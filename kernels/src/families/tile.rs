@@ -26,7 +26,11 @@ impl Family for Tile {
     }
 
     fn source(&self) -> &'static str {
-        include_str!("../../cl/tile.cl")
+        concat!(
+            include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/wide.cl"),
+            include_str!("../../cl/tile.cl")
+        )
     }
 
     fn expected(&self) -> &'static str {
