@@ -366,6 +366,7 @@ mod tests {
             space: Some(1),
             clock_resolution_ns: Some(1),
             timing: Timing::Device,
+            half_arithmetic: Some(true),
             date: text("2026-01-01T00:00:00Z"),
             tool: text("t"),
         }
@@ -589,6 +590,6 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, text.replacen(",ok,", ",fine,", 1)).unwrap();
         let error = Journal::open(&path, &header()).err().unwrap();
-        assert!(matches!(error, CollectError::Row { line: 9, .. }), "{error:?}");
+        assert!(matches!(error, CollectError::Row { line: 10, .. }), "{error:?}");
     }
 }

@@ -139,7 +139,7 @@ impl<'a, B> Arguments<'a, B> {
         problem: Problem,
         buffers: [&'a B; 3],
     ) -> Result<Self, ProblemError> {
-        let size = problem.class.element.bytes();
+        let size = problem.class.element().bytes();
         let [a, b, c] = buffers.map(|buffer| device.bytes(buffer) / size);
         Ok(Self { problem: problem.check(a, b, c)?, buffers, parts: 1, scratch: None })
     }
@@ -225,6 +225,13 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
+    /// Whether kernels can multiply and add in 16 bits; where not, the classes `f16h` are computed
+    /// as those of `f16`.
+    #[must_use]
+    pub fn half_arithmetic(&self) -> bool {
+        self.extensions.split_whitespace().any(|one| one == "cl_khr_fp16")
+    }
+
     /// The key of binaries that this driver makes from this build's sources.
     #[must_use]
     pub fn driver_key(&self) -> DriverKey {

@@ -204,7 +204,7 @@ impl<B> Current<B> {
         let stored = |operand: Operand| operand.stride.saturating_mul(u64::from(shape.batch));
         let matrix = |operand: Operand, seed| {
             let elements = stored(operand);
-            let bytes = elements.saturating_mul(class.element.bytes());
+            let bytes = elements.saturating_mul(class.element().bytes());
             let most = device.info().largest_buffer;
             if bytes > most {
                 return Err(DeviceError::LargestBuffer {
@@ -215,7 +215,7 @@ impl<B> Current<B> {
             }
             let count = usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))?;
             let values = reference::values(count, seed);
-            match class.element {
+            match class.element() {
                 ElementType::F32 => filled(device, &values),
                 ElementType::F16 => filled(device, &halves(&values)),
             }
@@ -323,7 +323,7 @@ pub(crate) fn is_right<D: Device>(
     (problem.alpha, problem.beta) = (1.5, -0.5);
     problem.c.leading += 3;
     problem.c.stride = u64::from(PROOF.m) * problem.c.leading;
-    match class.element {
+    match class.element() {
         ElementType::F32 => agrees(device, kernel, configuration, problem, |values| values),
         ElementType::F16 => {
             agrees(device, kernel, configuration, problem, |values| halves(&values))

@@ -14,7 +14,7 @@ fn a_model_becomes_a_bundle_that_computes_right_and_tells_its_cost() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let classes = ["f32-nn", "f32-tt", "f16-nt"].map(|class| class.parse().unwrap());
+    let classes = ["f32-nn", "f32-tt", "f16-nt", "f16h-tn"].map(|class| class.parse().unwrap());
     let model = file(folder.path(), "m.gtm", &model(&classes));
     let path = folder.path().join("b.gtb");
     let bundle = path.to_str().unwrap();
@@ -28,7 +28,7 @@ fn a_model_becomes_a_bundle_that_computes_right_and_tells_its_cost() {
 
     let checked = run(&["check", "--bundle", bundle]).ok();
     let done = checked.done();
-    assert_eq!((&done["kernels"], &done["wrong"]), (&9.into(), &0.into()), "{checked:?}");
+    assert_eq!((&done["kernels"], &done["wrong"]), (&12.into(), &0.into()), "{checked:?}");
     for line in checked.json() {
         if line["event"] != "done" {
             assert_eq!(line["status"], "ok", "{line}");
@@ -43,6 +43,12 @@ fn a_model_becomes_a_bundle_that_computes_right_and_tells_its_cost() {
         assert_eq!(done["configuration"], KERNELS[kernel - 1]);
         assert_eq!(done["checked"], true);
         assert!(done["device_ns"].as_u64().unwrap() > 0);
+    }
+    for class in ["f16-nt", "f16h-tn"] {
+        let shape = ["--shape", "15x300x24", "--class", class];
+        let done = run(&[&["run", "--bundle", bundle], &shape[..]].concat()).ok().done();
+        assert_eq!((&done["class"], &done["checked"]), (&class.into(), &true.into()), "{done}");
+        assert_eq!(done["kernel"], 1);
     }
     let nothing = run(&["run", "--bundle", bundle, "--shape", "0x5x5"]).ok().done();
     assert!(nothing["kernel"].is_null(), "{nothing}");

@@ -16,7 +16,7 @@ use opencl3::command_queue::{
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
 use opencl3::platform::get_platforms;
-use selector_core::{ElementType, GemmShape, KernelId, ProblemClass, Transposes};
+use selector_core::{GemmShape, KernelId, Precision, ProblemClass, Transposes};
 
 const SIDE: u32 = 12;
 const LENGTH: usize = 144;
@@ -37,7 +37,7 @@ fn parts_are_summed_right_whatever_the_order_of_the_queue() {
     let Some(device) = device() else { return };
     for device in [device, out_of_order()] {
         for transposes in [Transposes::Nn, Transposes::Tt] {
-            let class = ProblemClass::new(ElementType::F32, transposes);
+            let class = ProblemClass::new(Precision::F32, transposes);
             // One part wants no memory, and then the kernel is given a null pointer.
             let unit = SourceUnit { class, configurations: [1, 3, 8].map(parted).to_vec() };
             let report = check_sources(&device, &unit).unwrap();

@@ -11,7 +11,7 @@ mod subgroup;
 mod tile;
 mod universal;
 
-use selector_core::ProblemClass;
+use selector_core::{ElementType, Precision, ProblemClass};
 
 use crate::{CheckedProblem, Configuration, Launches, Limits, Misfit, Program};
 
@@ -118,13 +118,15 @@ pub(crate) fn configurations(family: &'static dyn Family) -> Vec<Configuration> 
     lists.filter_map(|parameters| Configuration::new(family, parameters).ok()).collect()
 }
 
-/// Build options that fix the class: element type and transposes.
+/// Build options that fix the class: transposes, 16-bit elements, and whether short runs along k may be
+/// multiplied and added in 16 bits, which a source does only where the device has `cl_khr_fp16`.
 fn class_options(class: ProblemClass) -> String {
     let flag = |set: bool| u8::from(set);
     format!(
-        "-DTRANSPOSE_A={} -DTRANSPOSE_B={} -DHALF={} -DNATIVE=0",
+        "-DTRANSPOSE_A={} -DTRANSPOSE_B={} -DHALF={} -DNATIVE={}",
         flag(class.transposes.a()),
         flag(class.transposes.b()),
-        flag(class.element == selector_core::ElementType::F16)
+        flag(class.element() == ElementType::F16),
+        flag(class.precision == Precision::F16Half)
     )
 }

@@ -260,6 +260,9 @@ pub struct Header {
     pub clock_resolution_ns: Option<u64>,
     /// What the times are.
     pub timing: Timing,
+    /// Whether the device multiplies in 16 bits (`cl_khr_fp16`); without, its classes `f16h` are
+    /// computed as those of `f16`. `None` if unknown.
+    pub half_arithmetic: Option<bool>,
     /// When collecting began, as RFC 3339.
     pub date: String,
     /// The program and version that measured.
@@ -308,6 +311,14 @@ impl Header {
                     header.clock_resolution_ns = Some(value.parse().map_err(|_| wrong())?);
                     continue;
                 }
+                "half_arithmetic" => {
+                    header.half_arithmetic = match value {
+                        "yes" => Some(true),
+                        "no" => Some(false),
+                        _ => return Err(wrong()),
+                    };
+                    continue;
+                }
                 _ => return Err(wrong()),
             };
             value.clone_into(slot);
@@ -331,6 +342,9 @@ impl fmt::Display for Header {
         }
         if self.timing != Timing::default() {
             writeln!(f, "# timing: {}", self.timing)?;
+        }
+        if let Some(half) = self.half_arithmetic {
+            writeln!(f, "# half_arithmetic: {}", if half { "yes" } else { "no" })?;
         }
         writeln!(f, "# date: {}", one_line(&self.date))?;
         writeln!(f, "# tool: {}", one_line(&self.tool))
@@ -398,10 +412,15 @@ mod tests {
             space: Some(0x1234),
             clock_resolution_ns: Some(1),
             timing: Timing::Stream,
+            half_arithmetic: Some(false),
             date: "2026-01-02T03:04:05Z".to_owned(),
             tool: "gemmtree-board 0.1.0".to_owned(),
         };
-        assert_eq!(Header::parse(header.to_string().lines()), Ok(header));
+        for half_arithmetic in [None, Some(false), Some(true)] {
+            let header = Header { half_arithmetic, ..header.clone() };
+            assert_eq!(Header::parse(header.to_string().lines()), Ok(header));
+        }
+        assert!(Header::parse(["# half_arithmetic: maybe"].into_iter()).is_err());
         assert_eq!(Header::parse(["# device: x"].into_iter()).unwrap().timing, Timing::Device);
         assert!(Header::parse(["# timing: wall"].into_iter()).is_err());
         let error = Header::parse(["# device: x", "# devise: y"].into_iter()).unwrap_err();

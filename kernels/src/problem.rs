@@ -23,7 +23,7 @@ pub struct Operand {
 /// A multiplication to do.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
-    /// Element type and transposes.
+    /// Precision and transposes.
     pub class: ProblemClass,
     /// Sizes.
     pub shape: GemmShape,
@@ -247,7 +247,7 @@ fn outputs_overlap(c: Operand, shape: GemmShape) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use selector_core::ElementType;
+    use selector_core::Precision;
 
     use super::*;
 
@@ -289,7 +289,7 @@ mod tests {
         for (transposes, matrix, columns) in
             [(Transposes::Nn, 'A', 5), (Transposes::Tn, 'A', 3), (Transposes::Nt, 'B', 5)]
         {
-            let class = ProblemClass::new(ElementType::F16, transposes);
+            let class = ProblemClass::new(Precision::F16, transposes);
             let mut problem = Problem::packed(class, GemmShape::new(3, 5, 7, 1));
             let operand = if matrix == 'A' { &mut problem.a } else { &mut problem.b };
             operand.leading = columns - 1;
@@ -393,7 +393,7 @@ mod tests {
 
     #[test]
     fn a_column_major_call_exchanges_the_transposes_too() {
-        let class = ProblemClass::new(ElementType::F32, Transposes::Nt);
+        let class = ProblemClass::new(Precision::F32, Transposes::Nt);
         // Column-major: A is 2x3 with leading dimension 2, B is stored 4x3 with leading dimension 4.
         let mut call = Problem::packed(class, GemmShape::new(2, 3, 4, 1));
         (call.a.leading, call.b.leading, call.c.leading) = (2, 4, 2);

@@ -4,10 +4,23 @@
 //! exact value by about k·ε·|alpha|·Σ|a·b| (Higham, Accuracy and Stability of Numerical
 //! Algorithms, §3.1), and by the rounding to its type. What lies outside C's matrices must keep
 //! its bits.
+//!
+//! In the classes `f16h` a kernel may first sum runs of at most [`HALF_RUN`] products in 16 bits. By
+//! the same section, n products that are summed with roundings of u are off by at most
+//! n·u / (1 − n·u) times the sum of their magnitudes, in whatever order; all runs together by that
+//! share of Σ|a·b|. Beside it, a device without subnormal numbers may lose every product and every
+//! sum below the smallest normal one, and a run may reach infinity.
 
 use half::f16;
 
+use selector_core::Precision;
+
 use crate::{CheckedProblem, Operand, Problem};
+
+/// Most products that a kernel of a class `f16h` adds in 16 bits before it goes on in 32.
+pub const HALF_RUN: u32 = 8;
+/// The smallest normal number of 16 bits.
+const HALF_NORMAL: f64 = 6.103_515_625e-5;
 
 /// Type of an element in memory.
 pub trait Element: Copy {
@@ -69,7 +82,7 @@ impl Element for f16 {
 pub fn gemm<T: Element>(problem: &CheckedProblem, a: &[T], b: &[T], c: &mut [T]) {
     each_element(problem, |position, sum, _| {
         let old = c[position].to_f64();
-        c[position] = T::nearest(result(problem, sum(a, b).0, old));
+        c[position] = T::nearest(result(problem, sum(a, b).value, old));
     });
 }
 
@@ -80,11 +93,22 @@ fn result(checked: &CheckedProblem, sum: f64, old: f64) -> f64 {
     if problem.beta == 0.0 { product } else { f64::from(problem.beta).mul_add(old, product) }
 }
 
-/// Call `visit` for every element of C with its position, a function that gives Σa·b and Σ|a·b|,
-/// and k.
+/// The products of a row of A and a column of B.
+#[derive(Clone, Copy, Default)]
+struct Products {
+    /// Σa·b.
+    value: f64,
+    /// Σ|a·b|.
+    magnitude: f64,
+    /// The largest |a·b|.
+    largest: f64,
+}
+
+/// Call `visit` for every element of C with its position, a function that gives its products, and
+/// k.
 fn each_element<T: Element>(
     problem: &CheckedProblem,
-    mut visit: impl FnMut(usize, &dyn Fn(&[T], &[T]) -> (f64, f64), u32),
+    mut visit: impl FnMut(usize, &dyn Fn(&[T], &[T]) -> Products, u32),
 ) {
     let k = problem.effective_k();
     if !problem.has_work() {
@@ -95,15 +119,16 @@ fn each_element<T: Element>(
         for row in 0..shape.m {
             for column in 0..shape.n {
                 let sum = |a: &[T], b: &[T]| {
-                    let mut sums = (0.0, 0.0);
+                    let mut products = Products::default();
                     for step in 0..k {
                         let left = a[position(at_a, class.transposes.a(), batch, row, step)];
                         let right = b[position(at_b, class.transposes.b(), batch, step, column)];
                         let product = left.to_f64() * right.to_f64();
-                        sums.0 += product;
-                        sums.1 += product.abs();
+                        products.value += product;
+                        products.magnitude += product.abs();
+                        products.largest = products.largest.max(product.abs());
                     }
-                    sums
+                    products
                 };
                 visit(position(at_c, false, batch, row, column), &sum, k);
             }
@@ -128,6 +153,8 @@ pub struct Expectation<'a, T> {
 struct Cell {
     value: f64,
     bound: f64,
+    /// Whether a run in 16 bits may pass the largest finite value.
+    overflows: bool,
 }
 
 /// The first element that is not what it must be.
@@ -180,14 +207,21 @@ impl<'a, T: Element> Expectation<'a, T> {
     pub fn add(&mut self, problem: &CheckedProblem, a: &[T], b: &[T]) {
         let call = problem.problem();
         each_element(problem, |position, sum, k| {
-            let (sum, magnitude) = sum(a, b);
+            let products = sum(a, b);
             let old = self.before[position].to_f64();
-            let value = result(problem, sum, old);
-            let scaled = if k == 0 { 0.0 } else { f64::from(call.alpha).abs() * magnitude };
+            let value = result(problem, products.value, old);
+            let alpha = if k == 0 { 0.0 } else { f64::from(call.alpha).abs() };
+            let scaled = if k == 0 { 0.0 } else { alpha * products.magnitude };
             let kept = if call.beta == 0.0 { 0.0 } else { (f64::from(call.beta) * old).abs() };
             let summing = <f32 as Element>::EPSILON * (f64::from(k) + 4.0) * (scaled + kept);
-            let bound = summing + T::EPSILON * value.abs() + T::TINY;
-            self.cells[position] = Some(Cell { value, bound });
+            let mut bound = summing + T::EPSILON * value.abs() + T::TINY;
+            let mut overflows = false;
+            if call.class.precision == Precision::F16Half {
+                bound += alpha * runs_in_half(&products, k);
+                let longest = f64::from(k.min(HALF_RUN)) * products.largest;
+                overflows = longest * (1.0 + run_rounding(k)) >= <f16 as Element>::LARGEST;
+            }
+            self.cells[position] = Some(Cell { value, bound, overflows });
         });
     }
 
@@ -224,11 +258,30 @@ impl<'a, T: Element> Expectation<'a, T> {
     }
 }
 
+/// What the roundings of a run change at most, as a share of its products' magnitudes: n·u / (1 − n·u)
+/// is below (n + 1)·u for so few products.
+fn run_rounding(k: u32) -> f64 {
+    f64::from(k.min(HALF_RUN) + 1) * <f16 as Element>::EPSILON
+}
+
+/// How far runs in 16 bits may take a sum of k products from its value.
+fn runs_in_half(products: &Products, k: u32) -> f64 {
+    let lost = 2.0 * f64::from(k) * HALF_NORMAL;
+    run_rounding(k) * products.magnitude + lost
+}
+
 impl Cell {
     /// The error as a share of the bound; `None` if it is larger.
     fn error<T: Element>(self, found: f64) -> Option<f64> {
+        if self.overflows && !found.is_finite() {
+            // Infinities of both signs may have met.
+            return Some(0.0);
+        }
         if self.value.is_nan() {
             return found.is_nan().then_some(0.0);
+        }
+        if self.value.is_infinite() {
+            return (found == self.value).then_some(0.0);
         }
         if !found.is_finite() {
             // Infinity is right where it is due, or where rounding may reach it.
@@ -288,7 +341,7 @@ pub fn values(length: usize, seed: u64) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
+    use selector_core::{GemmShape, ProblemClass, Transposes};
 
     use super::*;
 
@@ -310,7 +363,7 @@ mod tests {
         let (a, a_t) = ([1., 2., 3., 4., 5., 6.], [1., 4., 2., 5., 3., 6.]);
         let (b, b_t) = ([1., 2., 3., 4., 5., 6.], [1., 3., 5., 2., 4., 6.]);
         for transposes in Transposes::ALL {
-            let class = ProblemClass::new(ElementType::F32, transposes);
+            let class = ProblemClass::new(Precision::F32, transposes);
             let problem = Problem::packed(class, GemmShape::new(2, 3, 2, 1));
             let a = if transposes.a() { a_t } else { a };
             let b = if transposes.b() { b_t } else { b };
@@ -361,7 +414,7 @@ mod tests {
 
     #[test]
     fn half_precision_accumulates_in_single() {
-        let class = ProblemClass::new(ElementType::F16, Transposes::Nn);
+        let class = ProblemClass::new(Precision::F16, Transposes::Nn);
         let problem = Problem::packed(class, GemmShape::new(1, 4096, 1, 1));
         let checked = problem.check(4096, 4096, 1).unwrap();
         let ones = vec![f16::ONE; 4096];
@@ -381,6 +434,99 @@ mod tests {
         assert!(expectation.check(&[f16::INFINITY]).is_ok());
         assert!(expectation.check(&[f16::NEG_INFINITY]).is_err());
         assert!(expectation.check(&[f16::ONE]).is_err());
+    }
+
+    /// The sum of products of `a` and `b`, whose runs of `run` are multiplied and added in 16 bits, and
+    /// then added in 32.
+    fn dot(a: &[f16], b: &[f16], run: usize) -> f16 {
+        let in_half = |(a, b): (&[f16], &[f16])| {
+            let products = a.iter().zip(b).map(|(a, b)| f16::from_f64(a.to_f64() * b.to_f64()));
+            products.fold(f16::ZERO, |sum, one| f16::from_f64(sum.to_f64() + one.to_f64()))
+        };
+        let runs = a.chunks(run).zip(b.chunks(run));
+        f16::from_f32(runs.map(in_half).fold(0.0, |sum: f32, one| sum + one.to_f32()))
+    }
+
+    /// What a class says of one element.
+    fn verdict(class: &str, a: &[f16], b: &[f16], found: f16) -> Result<f64, Mismatch> {
+        let shape = GemmShape::new(1, a.len() as u32, 1, 1);
+        let problem = Problem::packed(class.parse().unwrap(), shape);
+        let checked = problem.check(a.len() as u64, b.len() as u64, 1).unwrap();
+        let before = [f16::NAN];
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, a, b);
+        expectation.check(&[found])
+    }
+
+    #[test]
+    fn runs_of_eight_in_half_precision_pass_where_all_of_k_does_not() {
+        let ones = vec![f16::ONE; 4096];
+        let stalled = dot(&ones, &ones, 4096);
+        assert_eq!(stalled.to_f32(), 2048.0);
+        assert!(verdict("f16h-nn", &ones, &ones, stalled).is_err());
+        assert_eq!(verdict("f16h-nn", &ones, &ones, dot(&ones, &ones, 8)), Ok(0.0));
+        let positive = |seed| -> Vec<f16> {
+            values(4096, seed).iter().map(|one| f16::from_f32(one.abs())).collect()
+        };
+        for seed in 0..20 {
+            let (a, b) = (positive(seed), positive(seed + 100));
+            let runs = dot(&a, &b, 8);
+            assert!(verdict("f16h-nn", &a, &b, runs).unwrap() > 0.0);
+            assert!(verdict("f16h-nn", &a, &b, dot(&a, &b, 4096)).is_err(), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn the_roundings_of_a_run_may_all_go_one_way_but_runs_belong_to_their_classes() {
+        // Every sum in 16 bits rounds down: 1 + 1 ulp of it, less than half an ulp of what is there.
+        let mut a = vec![f16::from_f32(2f32.powi(-12)); 8 * 64];
+        a.iter_mut().step_by(8).for_each(|one| *one = f16::ONE);
+        let b = vec![f16::ONE; a.len()];
+        let runs = dot(&a, &b, 8);
+        assert_eq!(runs.to_f32(), 64.0);
+        let share = verdict("f16h-nn", &a, &b, runs).unwrap();
+        assert!(share > 0.2, "{share}");
+        assert!(verdict("f16-nn", &a, &b, runs).is_err());
+        // Longer runs lose more than these classes allow: the lost share grows with their length.
+        let long: Vec<f16> = [f16::from_f32(2f32.powi(-12)); 4095].into();
+        let long = [vec![f16::ONE], long].concat();
+        let ones = vec![f16::ONE; long.len()];
+        assert!(verdict("f16h-nn", &long, &ones, dot(&long, &ones, 4096)).is_err());
+    }
+
+    #[test]
+    fn products_too_small_for_half_precision_may_be_lost() {
+        let tiny = vec![f16::from_f32(0.007); 100];
+        assert!(verdict("f16h-nn", &tiny, &tiny, f16::ZERO).is_ok());
+        assert!(verdict("f16-nn", &tiny, &tiny, f16::ZERO).is_err());
+        let small = vec![f16::from_f32(0.1); 100];
+        assert!(verdict("f16h-nn", &small, &small, f16::ZERO).is_err());
+    }
+
+    #[test]
+    fn a_run_in_half_precision_may_reach_infinity_and_a_sum_of_runs_may_not() {
+        let large = vec![f16::from_f32(100.0); 8];
+        let mut signs = [large.clone(), large.clone()].concat();
+        signs[8..].iter_mut().for_each(|one| *one = -*one);
+        let twice = [large.clone(), large].concat();
+        assert_eq!(dot(&twice, &signs, 8).to_bits() & 0x7C00, 0x7C00);
+        for found in [f16::INFINITY, f16::NEG_INFINITY, f16::NAN] {
+            assert!(verdict("f16h-nn", &twice, &signs, found).is_ok(), "{found}");
+            assert!(verdict("f16-nn", &twice, &signs, found).is_err(), "{found}");
+            let fewer: Vec<f16> = twice.iter().map(|one| *one * f16::from_f32(0.5)).collect();
+            assert!(verdict("f16h-nn", &fewer, &signs, found).is_err(), "{found}");
+        }
+    }
+
+    #[test]
+    fn infinity_that_is_due_must_be_there() {
+        for class in ["f16-nn", "f16h-nn"] {
+            let a = [f16::INFINITY];
+            let found = |found| verdict(class, &a, &[f16::ONE], found).is_ok();
+            assert!(found(f16::INFINITY), "{class}");
+            assert!(!found(f16::ONE), "{class}");
+        }
+        assert!(verdict("f16-nn", &[f16::INFINITY], &[f16::ONE], f16::NAN).is_err());
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use kernels::{CheckedProblem, Configuration, Limits, Problem, Program, SubGroups, space};
-use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
+use selector_core::{GemmShape, Precision, ProblemClass, Transposes};
 
 /// What a device without local memory allows.
 const WITHOUT: Limits = Limits {
@@ -83,7 +83,7 @@ fn uses_local_memory(
 
 #[test]
 fn a_kernel_fits_a_device_without_local_memory_if_it_has_neither_that_nor_barriers() {
-    let class = |transposes| ProblemClass::new(ElementType::F32, transposes);
+    let class = |transposes| ProblemClass::new(Precision::F32, transposes);
     let classes = [class(Transposes::Nn), class(Transposes::Tt)];
     let mut programs = BTreeMap::new();
     let mut free: BTreeMap<&str, [usize; 2]> = BTreeMap::new();

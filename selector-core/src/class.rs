@@ -1,11 +1,11 @@
-//! What kind of multiplication: element type and transposes.
+//! What kind of multiplication: precision and transposes.
 
 use core::fmt;
 use core::str::FromStr;
 
 use crate::ParseTextError;
 
-/// Type of the elements in memory; sums are always kept in 32-bit floats.
+/// Type of the elements in memory.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum ElementType {
     /// IEEE 754 binary32.
@@ -21,6 +21,43 @@ impl ElementType {
         match self {
             Self::F32 => 4,
             Self::F16 => 2,
+        }
+    }
+}
+
+/// Type of the elements in memory, and how precisely a kernel multiplies them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Precision {
+    /// `f32`: 32-bit elements, and 32-bit products and sums.
+    F32,
+    /// `f16`: 16-bit elements, but 32-bit products and sums.
+    F16,
+    /// `f16h`: 16-bit elements. A kernel may multiply and add a run of at most eight products along
+    /// k in 16 bits; runs are added in 32 bits. It need not: where a device has no 16-bit
+    /// arithmetic, kernels do as for `f16`.
+    F16Half,
+}
+
+impl Precision {
+    /// All three, in the order of the wire format.
+    pub const ALL: [Self; 3] = [Self::F32, Self::F16, Self::F16Half];
+
+    /// Type of the elements in memory.
+    #[must_use]
+    pub const fn element(self) -> ElementType {
+        match self {
+            Self::F32 => ElementType::F32,
+            Self::F16 | Self::F16Half => ElementType::F16,
+        }
+    }
+
+    /// The name before the `-` of a class.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::F16Half => "f16h",
         }
     }
 }
@@ -75,34 +112,41 @@ impl Transposes {
     }
 }
 
-/// Element type and transposes; each class has its tree. As text: `f32-nn`.
+/// Precision and transposes; each class has its tree. As text: `f32-nn`.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct ProblemClass {
-    /// Type of A, B and C in memory.
-    pub element: ElementType,
+    /// Type of A, B and C in memory, and how they are multiplied.
+    pub precision: Precision,
     /// How A and B are stored.
     pub transposes: Transposes,
 }
 
 impl ProblemClass {
     /// Number of classes.
-    pub const COUNT: usize = 8;
+    pub const COUNT: usize = Precision::ALL.len() * Transposes::ALL.len();
 
     /// Plain single precision, the class of a data set that names none.
-    pub const F32_NN: Self = Self::new(ElementType::F32, Transposes::Nn);
+    pub const F32_NN: Self = Self::new(Precision::F32, Transposes::Nn);
 
-    /// The class of these elements and transposes.
+    /// The class of this precision and these transposes.
     #[must_use]
-    pub const fn new(element: ElementType, transposes: Transposes) -> Self {
-        Self { element, transposes }
+    pub const fn new(precision: Precision, transposes: Transposes) -> Self {
+        Self { precision, transposes }
+    }
+
+    /// Type of A, B and C in memory.
+    #[must_use]
+    pub const fn element(self) -> ElementType {
+        self.precision.element()
     }
 
     /// The class's number on the wire (FORMAT.md §4), below [`Self::COUNT`].
     #[must_use]
     pub const fn index(self) -> u8 {
-        let element = match self.element {
-            ElementType::F32 => 0,
-            ElementType::F16 => 4,
+        let precision = match self.precision {
+            Precision::F32 => 0,
+            Precision::F16 => 4,
+            Precision::F16Half => 8,
         };
         let transposes = match self.transposes {
             Transposes::Nn => 0,
@@ -110,33 +154,30 @@ impl ProblemClass {
             Transposes::Tn => 2,
             Transposes::Tt => 3,
         };
-        element + transposes
+        precision + transposes
     }
 
     /// The class with this number.
     #[must_use]
     pub const fn from_index(index: u8) -> Option<Self> {
-        let element = match index {
-            0..=3 => ElementType::F32,
-            4..=7 => ElementType::F16,
+        let precision = match index {
+            0..=3 => Precision::F32,
+            4..=7 => Precision::F16,
+            8..=11 => Precision::F16Half,
             _ => return None,
         };
-        Some(Self { element, transposes: Transposes::of(index & 2 != 0, index & 1 != 0) })
+        Some(Self { precision, transposes: Transposes::of(index & 2 != 0, index & 1 != 0) })
     }
 
     /// Every class, by number.
     pub fn all() -> impl Iterator<Item = Self> {
-        (0..8).filter_map(Self::from_index)
+        (0..Self::COUNT as u8).filter_map(Self::from_index)
     }
 }
 
 impl fmt::Display for ProblemClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let element = match self.element {
-            ElementType::F32 => "f32",
-            ElementType::F16 => "f16",
-        };
-        write!(f, "{element}-{}", self.transposes.name())
+        write!(f, "{}-{}", self.precision.name(), self.transposes.name())
     }
 }
 
@@ -144,17 +185,13 @@ impl FromStr for ProblemClass {
     type Err = ParseTextError;
 
     fn from_str(text: &str) -> Result<Self, ParseTextError> {
-        let (element, transposes) = text.split_once(['-']).ok_or(ParseTextError::Class)?;
-        let element = match element {
-            "f32" => ElementType::F32,
-            "f16" => ElementType::F16,
-            _ => return Err(ParseTextError::Class),
-        };
-        let transposes = Transposes::ALL
-            .into_iter()
-            .find(|one| one.name() == transposes)
-            .ok_or(ParseTextError::Class)?;
-        Ok(Self { element, transposes })
+        let (precision, transposes) = text.split_once(['-']).ok_or(ParseTextError::Class)?;
+        let precision = Precision::ALL.into_iter().find(|one| one.name() == precision);
+        let transposes = Transposes::ALL.into_iter().find(|one| one.name() == transposes);
+        match (precision, transposes) {
+            (Some(precision), Some(transposes)) => Ok(Self { precision, transposes }),
+            _ => Err(ParseTextError::Class),
+        }
     }
 }
 
@@ -169,15 +206,15 @@ mod tests {
     #[test]
     fn numbers_and_names_lead_back_to_their_class() {
         let names: Vec<_> = ProblemClass::all().map(|class| class.to_string()).collect();
-        let expected =
-            ["f32-nn", "f32-nt", "f32-tn", "f32-tt", "f16-nn", "f16-nt", "f16-tn", "f16-tt"];
-        assert_eq!(names, expected);
+        let expected = "f32-nn f32-nt f32-tn f32-tt f16-nn f16-nt f16-tn f16-tt \
+                        f16h-nn f16h-nt f16h-tn f16h-tt";
+        assert_eq!(names.join(" "), expected);
         for (index, class) in ProblemClass::all().enumerate() {
             assert_eq!(usize::from(class.index()), index);
             assert_eq!(class.to_string().parse(), Ok(class));
         }
         assert_eq!(names.len(), ProblemClass::COUNT);
-        assert_eq!(ProblemClass::from_index(8), None);
+        assert_eq!(ProblemClass::from_index(12), None);
         assert_eq!(ProblemClass::from_index(255), None);
     }
 
@@ -191,7 +228,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_no_class() {
-        for text in ["", "f32", "f32-", "f64-nn", "F32-nn", "f32-nn ", "f32-nc", "f32_nn", "-nn"] {
+        for text in
+            ["", "f32", "f32-", "f64-nn", "F32-nn", "f32-nn ", "f32-nc", "f32_nn", "-nn", "h16-nn"]
+        {
             assert_eq!(text.parse::<ProblemClass>(), Err(ParseTextError::Class), "{text:?}");
         }
     }

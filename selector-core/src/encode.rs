@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::{fmt, mem};
 
-use crate::header;
+use crate::header::{self, Minor};
 use crate::payload::{Head, TreeHead};
 use crate::{
     Feature, Leaf, Loss, MAX_DEPTH, MAX_ENTRIES, MAX_FEATURES, MAX_KERNELS, Model, ModelError,
@@ -223,7 +223,8 @@ impl ModelSource<'_> {
         let heads = heads.collect::<Result<Vec<_>, _>>()?;
         let payload = self.payload(&features, &heads, &nodes).map_err(|_| EncodeError::TooLarge)?;
         let length = u32::try_from(payload.len()).map_err(|_| EncodeError::TooLarge)?;
-        let mut blob = Vec::from(header::write(&payload, length));
+        let numbers = heads.iter().flat_map(|head| [head.class, head.measured_as]);
+        let mut blob = Vec::from(header::write(Minor::of_classes(numbers), &payload, length));
         blob.extend(payload);
         Model::parse(&blob).map_err(EncodeError::Invalid)?;
         Ok(blob)

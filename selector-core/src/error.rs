@@ -101,7 +101,7 @@ pub enum ModelError {
     Version {
         /// The model's format version, major and minor.
         found: (u8, u8),
-        /// The version that this build reads.
+        /// The newest version that this build reads, as it does all before of the same major one.
         supported: (u8, u8),
     },
 }
@@ -176,8 +176,8 @@ impl fmt::Display for ModelError {
             }
             Self::Version { found, supported } => write!(
                 f,
-                "format version {}.{}, but this build reads {}.{}; train the model again or use a matching build",
-                found.0, found.1, supported.0, supported.1
+                "format version {}.{}, but this build reads {}.0 to {}.{}; train the model again or use a matching build",
+                found.0, found.1, supported.0, supported.0, supported.1
             ),
         }
     }
@@ -235,7 +235,9 @@ pub enum ParseTextError {
 impl fmt::Display for ParseTextError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Class => "not a problem class: expected f32 or f16, `-`, and nn, nt, tn or tt",
+            Self::Class => {
+                "not a problem class: expected f32, f16 or f16h, `-`, and nn, nt, tn or tt"
+            }
             Self::Feature => "not a feature",
             Self::Shape => "not a shape: expected MxKxN or MxKxNxBATCH, each below 2^32",
         })

@@ -66,7 +66,7 @@ mod payload;
 mod shape;
 mod site;
 
-pub use class::{ElementType, ProblemClass, Transposes};
+pub use class::{ElementType, Precision, ProblemClass, Transposes};
 pub use config::{MAX_PARAMETERS, PackedConfig};
 #[cfg(feature = "encode")]
 pub use encode::{EncodeError, ModelSource, Tree, TreeSource};

@@ -1,6 +1,7 @@
 //! A checked model: parse once, then select without failing.
 
 use crate::entry::{ENTRY, Raw};
+use crate::header::Minor;
 use crate::lanes::{self, Lanes};
 use crate::payload::{Features, Payload, TreeHead};
 use crate::{
@@ -64,13 +65,13 @@ impl<'a> Model<'a> {
     /// # Errors
     /// [`ModelError`] says what is wrong; nothing is half-loaded.
     pub fn parse(blob: &'a [u8]) -> Result<Self, ModelError> {
-        let Payload { head, features, kernels, trees, entries } =
-            Payload::read(header::payload(blob)?)?;
+        let (version, payload) = header::payload(blob)?;
+        let Payload { head, features, kernels, trees, entries } = Payload::read(payload)?;
         let score = head.score.map(Score);
         if let Some(wrong) = score.filter(|score| *score > Score::PERFECT) {
             return Err(ModelError::Score(wrong.0));
         }
-        let roots = check_trees(entries, &trees, &features, kernels.len())?;
+        let roots = check_trees(version, entries, &trees, &features, kernels.len())?;
         let (device, driver, method) = (head.device, head.driver, head.method);
         let (space, lanes) = (head.space, Lanes::new(&features));
         Ok(Self { device, driver, method, space, score, features, lanes, kernels, roots, entries })
@@ -204,6 +205,7 @@ impl<'a> Model<'a> {
 
 /// Check that the entries are whole trees, each begun by a head, and that every head begins one.
 fn check_trees(
+    version: Minor,
     entries: &[[u8; ENTRY]],
     heads: &[TreeHead],
     features: &[Feature],
@@ -221,7 +223,7 @@ fn check_trees(
     }
     let mut roots = [None; ProblemClass::COUNT];
     for head in heads {
-        let known = |class| ProblemClass::from_index(class).ok_or(ModelError::ClassUnknown(class));
+        let known = |class| version.class(class).ok_or(ModelError::ClassUnknown(class));
         let class = known(head.class)?;
         if !begun.contains(&usize::from(head.root)) {
             return Err(ModelError::Root { class: head.class, root: head.root });

@@ -112,17 +112,33 @@ fn classes_are_known_and_named_once() {
     assert_eq!(refusal(|raw| raw.heads = vec![1, 0, 255, 0]), ModelError::ClassUnknown(255));
     let error = refusal(|raw| raw.heads = vec![2, 0, 0, 0, 0, 1, 0]);
     assert_eq!(error, ModelError::ClassTwice(0));
-    let error = refusal(|raw| raw.heads = [&[9][..], &[0; 27]].concat());
-    assert_eq!(error, ModelError::TooManyClasses { need: 9, have: 8 });
+    let error = refusal(|raw| raw.heads = [&[13][..], &[0; 39]].concat());
+    assert_eq!(error, ModelError::TooManyClasses { need: 13, have: 12 });
     let error = refusal(|raw| raw.heads = vec![0xFF, 0xFF, 0xFF, 0xFF, 0x0F, 0, 0, 0]);
     let need = u32::MAX as usize;
-    assert_eq!(error, ModelError::TooManyClasses { need, have: 8 });
+    assert_eq!(error, ModelError::TooManyClasses { need, have: 12 });
 }
 
 #[test]
-fn eight_classes_may_share_a_tree_and_a_model_may_have_none() {
-    let mut raw = Raw::new();
-    raw.heads = [vec![8], (0..8).flat_map(|class| [class, 0, 0]).collect()].concat();
+fn classes_above_7_are_known_from_version_1_1_on() {
+    for heads in [vec![1, 8, 0, 0], vec![1, 0, 8, 0], vec![1, 11, 11, 0]] {
+        let unknown = heads[1].max(heads[2]);
+        let of = |minor, class: u8| {
+            let mut raw = Raw { minor, heads: heads.clone(), ..Raw::new() };
+            raw.heads.iter_mut().skip(1).filter(|one| **one > 0).for_each(|one| *one = class);
+            Model::parse(&raw.blob()).err()
+        };
+        assert_eq!(of(0, 7), None);
+        assert_eq!(of(0, unknown), Some(ModelError::ClassUnknown(unknown)));
+        assert_eq!(of(1, unknown), None);
+        assert_eq!(of(1, 12), Some(ModelError::ClassUnknown(12)));
+    }
+}
+
+#[test]
+fn all_classes_may_share_a_tree_and_a_model_may_have_none() {
+    let mut raw = Raw { minor: 1, ..Raw::new() };
+    raw.heads = [vec![12], (0..12).flat_map(|class| [class, 0, 0]).collect()].concat();
     let blob = raw.blob();
     let model = Model::parse(&blob).unwrap();
     let shape = GemmShape::new(10, 1, 1, 1);

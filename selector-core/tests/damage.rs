@@ -61,15 +61,15 @@ fn bytes_behind_the_end_are_counted() {
 }
 
 #[test]
-fn a_foreign_version_names_both() {
+fn a_foreign_version_names_all() {
     let mut blob = blob();
-    for found in [(0, 0), (0, 1), (1, 1), (2, 0), (255, 255)] {
+    for found in [(0, 0), (0, 1), (1, 2), (1, 255), (2, 0), (2, 1), (255, 255)] {
         (blob[4], blob[5]) = found;
         let error = Model::parse(&blob).unwrap_err();
         assert_eq!(error, ModelError::Version { found, supported: FORMAT_VERSION });
         let text = error.to_string();
         assert!(text.contains(&format!("version {}.{},", found.0, found.1)), "{text}");
-        assert!(text.contains("reads 1.0"), "{text}");
+        assert!(text.contains("reads 1.0 to 1.1;"), "{text}");
     }
 }
 

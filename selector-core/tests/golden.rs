@@ -14,8 +14,8 @@ use std::{env, fs};
 
 use common::{Raw, kernels, leaf, split};
 use selector_core::{
-    Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelError, ModelSource, NodeError,
-    PackedConfig, ProblemClass, Samples, Score, Tree, TreeSource,
+    FORMAT_VERSION, Feature, GemmShape, KernelId, Leaf, Loss, Model, ModelError, ModelSource,
+    NodeError, PackedConfig, ProblemClass, Samples, Score, Tree, TreeSource,
 };
 
 /// The smallest useful model: one kernel, for every shape of one class.
@@ -97,6 +97,27 @@ fn three_trees() -> ModelSource<'static> {
     }
 }
 
+/// Classes above 7, which make it a model of version 1.1: their own trees, and some that share.
+fn half_classes() -> ModelSource<'static> {
+    let single = split(Feature::Mnk, 150, leaf(&[3]), leaf(&[4, 5]));
+    let half = split(
+        Feature::Mnk,
+        170,
+        split(Feature::MPerN, 250, leaf(&[6, 3]), leaf(&[7])),
+        split(Feature::K, 72, leaf(&[8, 7]), leaf(&[9, 8, 7])),
+    );
+    let mut source = common::source(9, vec![single, half]);
+    let class = |index| ProblemClass::from_index(index).unwrap();
+    source.classes = [(0, 0, 0), (4, 0, 0), (8, 8, 1), (9, 8, 1), (11, 11, 1), (3, 9, 1)]
+        .map(|(own, measured, tree)| TreeSource {
+            class: class(own),
+            measured_as: class(measured),
+            tree,
+        })
+        .into();
+    source
+}
+
 fn file(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "golden", name].iter().collect()
 }
@@ -155,13 +176,13 @@ fn answers_near(model: &Model<'_>, tree: &Tree) -> String {
     table(shapes.into_iter().map(|shape| (ProblemClass::F32_NN, shape)), model)
 }
 
-/// What the model answers for each class, as a table.
-fn answers(model: &Model<'_>) -> String {
+/// What the model answers for each of the first `classes`, as a table.
+fn answers(model: &Model<'_>, classes: u16) -> String {
     let mut dimensions = dimensions();
     let mut next = || dimensions.next().unwrap();
     let questions = (0..640u16).map(|row| {
         // Most rows are for the class whose tree asks most.
-        let class = if row % 2 == 0 { 0 } else { (row / 2 % 8) as u8 };
+        let class = if row % 2 == 0 { 0 } else { (row / 2 % classes) as u8 };
         let shape = GemmShape::new(next(), next(), next(), next() % 40);
         (ProblemClass::from_index(class).unwrap(), shape)
     });
@@ -191,12 +212,35 @@ fn the_single_leaf_model_keeps_its_bytes() {
 fn the_model_of_three_trees_keeps_its_bytes_and_answers() {
     let blob = three_trees().encode().unwrap();
     assert_golden("three-trees.gtm", &blob);
-    let table = answers(&Model::parse(&blob).unwrap());
+    let table = answers(&Model::parse(&blob).unwrap(), 8);
     assert_golden("three-trees.csv", table.as_bytes());
     // A table that tells little would pin little.
     let kernels = table.lines().skip(1).filter_map(|row| row.split(',').nth(5));
     let seen: BTreeSet<_> = kernels.collect();
     assert!(seen.len() >= 15, "{seen:?}");
+}
+
+#[test]
+fn the_model_of_classes_above_7_keeps_its_bytes_and_answers() {
+    let blob = half_classes().encode().unwrap();
+    assert_eq!(blob[4..6], [1, 1]);
+    assert_golden("half-classes.gtm", &blob);
+    let table = answers(&Model::parse(&blob).unwrap(), 12);
+    assert_golden("half-classes.csv", table.as_bytes());
+    let of_half = table.lines().filter(|row| row.starts_with("f16h-"));
+    let seen: BTreeSet<_> = of_half.filter_map(|row| row.split(',').nth(5)).collect();
+    assert_eq!(seen.len(), 5, "{seen:?}");
+}
+
+#[test]
+fn a_model_without_classes_above_7_stays_one_of_version_1_0() {
+    let mut source = half_classes();
+    source.classes.retain(|one| one.class.index() < 8 && one.measured_as.index() < 8);
+    source.trees.truncate(1);
+    assert_eq!(source.encode().unwrap()[4..6], [1, 0]);
+    // Where a tree was measured is a class too.
+    source.classes[0].measured_as = ProblemClass::from_index(8).unwrap();
+    assert_eq!(source.encode().unwrap()[4..6], [1, 1]);
 }
 
 #[test]
@@ -224,7 +268,9 @@ fn refused() -> Vec<(&'static str, Vec<u8>, ModelError)> {
     let payload = ModelError::Payload;
     let kernels = ModelError::TooManyKernels { need: 128, have: 127 };
     let features = ModelError::TooManyFeatures { need: 6, have: 5 };
+    let version = ModelError::Version { found: (1, 2), supported: FORMAT_VERSION };
     vec![
+        ("2-version-1.2", with(|raw| raw.minor = 2), version),
         ("5-leftover", with(|raw| raw.rest = vec![0]), payload),
         (
             "5-length-of-six-bytes",
@@ -277,6 +323,16 @@ fn refused() -> Vec<(&'static str, Vec<u8>, ModelError)> {
         ),
         ("12-class-unknown", with(|raw| raw.heads = vec![1, 8, 0, 0]), ModelError::ClassUnknown(8)),
         (
+            "12-class-unknown-in-1.1",
+            with(|raw| (raw.minor, raw.heads) = (1, vec![1, 12, 0, 0])),
+            ModelError::ClassUnknown(12),
+        ),
+        (
+            "12-measured-as-unknown",
+            with(|raw| raw.heads = vec![1, 0, 8, 0]),
+            ModelError::ClassUnknown(8),
+        ),
+        (
             "12-root",
             with(|raw| raw.heads = vec![2, 0, 0, 0, 1, 0, 1]),
             ModelError::Root { class: 1, root: 1 },
@@ -303,7 +359,7 @@ fn a_reader_in_another_language_agrees() {
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}{errors}");
-    assert!(said.starts_with("2560 answers agree"), "{said}");
+    assert!(said.starts_with("3200 answers agree"), "{said}");
 }
 
 #[test]

@@ -9,7 +9,10 @@ import sys
 import zlib
 from pathlib import Path
 
-CLASSES = "f32-nn f32-nt f32-tn f32-tt f16-nn f16-nt f16-tn f16-tt".split()
+VERSIONS = {(1, 0): 8, (1, 1): 12}  # and how many classes each has
+CLASSES = (
+    "f32-nn f32-nt f32-tn f32-tt f16-nn f16-nt f16-tn f16-tt f16h-nn f16h-nt f16h-tn f16h-tt"
+).split()
 FEATURES = "m k n b mn mk kn mnk mnb mnkb m/n m/k k/n mn/k".split()  # b: batch
 NO_TREE = ([0], 255, 255, 0)
 
@@ -58,7 +61,7 @@ def decode(payload):
     model["features"] = list(take(payload, number(payload, "features", 32, 5)))
     count = number(payload, "kernels", 16, 127)
     model["kernels"] = [configuration(payload) for _ in range(count)]
-    count = number(payload, "heads", 32, 8)
+    count = number(payload, "heads", 32, 12)
     model["heads"] = [(*take(payload, 2), number(payload, "root", 16)) for _ in range(count)]
     model["entries"] = take(payload, number(payload, "entries", 32, 6 * 65_535))
     check(not payload.read(), "the payload goes on after the entries")
@@ -70,7 +73,8 @@ def read(file):
     check(len(file) >= 16, "shorter than the header")
     magic, major, minor, reserved, length, checksum = struct.unpack("<4sBBHII", file[:16])
     check(magic == b"GTM\x1a", "not a model: the magic is wrong")
-    check((major, minor) == (1, 0), f"version {major}.{minor}; this reader knows 1.0")
+    known = (major, minor) in VERSIONS
+    check(known, f"version {major}.{minor}; this reader knows 1.0 and 1.1")
     check(len(file) - 16 == length, "the payload has another length than the header says")
     check(zlib.crc32(file[:12] + file[16:]) == checksum, "the checksum is wrong")
     check(reserved == 0, "the header's reserved bytes are not 0")
@@ -79,11 +83,11 @@ def read(file):
     check(all(feature < len(FEATURES) for feature in features), "an unknown feature")
     check(len(set(features)) == len(features), "a feature listed twice")
     check(len(model["entries"]) % 6 == 0, "the bytes of the entries are not a multiple of 6")
-    check_trees(model)
+    check_trees(model, VERSIONS[major, minor])
     return model
 
 
-def check_trees(model):
+def check_trees(model, known):
     """Trees lie one after another, and each head names one of them (§7, 10 to 12)."""
     begins, end = set(), 0
     while 6 * end < len(model["entries"]):
@@ -91,7 +95,7 @@ def check_trees(model):
         end = tree_end(model, end, 0)
     classes = [head[0] for head in model["heads"]]
     check(len(set(classes)) == len(classes), "a class with two heads")
-    check(all(max(head[:2]) < len(CLASSES) for head in model["heads"]), "an unknown class")
+    check(all(max(head[:2]) < known for head in model["heads"]), "an unknown class")
     roots = {head[2] for head in model["heads"]}
     check(roots <= begins, "a root where no tree begins")
     check(begins <= roots, "a tree without a head")
@@ -199,8 +203,10 @@ def compare_refused(files):
     """The number of files with a right checksum and a wrong content; all are refused."""
     for file in files:
         agree(file.name, refusal(file.read_bytes()).partition(":")[0], "ValueError")
-    old = next(file for file in files if "version" in file.name)
-    agree(old.name, refusal(old.read_bytes()), "ValueError: version 0.1; this reader knows 1.0")
+    for version in ("0.1", "1.2"):
+        other = next(file for file in files if version in file.name)
+        error = f"ValueError: version {version}; this reader knows 1.0 and 1.1"
+        agree(other.name, refusal(other.read_bytes()), error)
     return len(files)
 
 

@@ -249,6 +249,50 @@ mod tests {
     }
 
     #[test]
+    fn classes_of_one_element_type_and_two_precisions_have_their_own_trees() {
+        // Where the second configuration multiplies in 16 bits, it is the faster one.
+        let mut text = "m,k,n,batch,class,configuration,time_ns\n".to_owned();
+        for m in [8, 64, 512] {
+            for (class, times) in [("f16-nn", [100, 150]), ("f16h-nt", [100, 60])] {
+                text += &format!("{m},64,64,1,{class},tile:1x1x1@8x8,{}\n", times[0]);
+                text += &format!("{m},64,64,1,{class},tile:4x4x4@8x8,{}\n", times[1]);
+            }
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        let dataset = Dataset::open(file.path()).unwrap();
+        let method = Method {
+            pruner: crate::prune::by_name("greedy").unwrap(),
+            learner: learn::by_name("single-best").unwrap(),
+            kernels: 2,
+            normalisation: crate::normalise::Normalisation::Scaled,
+            seed: 0,
+        };
+        let all: Vec<usize> = (0..dataset.tasks().len()).collect();
+        let fitted = train::fit(&dataset, &all, &method).unwrap();
+        let blob = encode(&dataset, &fitted, &method, None, "d").unwrap();
+        let model = selector_core::Model::parse(&blob).unwrap();
+        let first = |class: &str| {
+            let leaf = model.select(class.parse().unwrap(), GemmShape::new(64, 64, 64, 1));
+            let packed = model.kernel(leaf.first()).unwrap();
+            Configuration::from_packed(&packed).unwrap().to_string()
+        };
+        assert_eq!(
+            (first("f16-nn"), first("f16h-nt")),
+            ("tile:1x1x1@8x8".to_owned(), "tile:4x4x4@8x8".to_owned())
+        );
+        for class in ProblemClass::all() {
+            let text = class.to_string();
+            let expected = match text.split_once('-') {
+                Some(("f16", _)) => "f16-nn".parse().ok(),
+                Some(("f16h", _)) => "f16h-nt".parse().ok(),
+                _ => None,
+            };
+            assert_eq!(model.measured_as(class), expected, "{class}");
+        }
+    }
+
+    #[test]
     fn a_leaf_without_shapes_knows_nothing() {
         let leaf = leaf(&[1], &training(), &[0.0; 4], &[]);
         assert_eq!(

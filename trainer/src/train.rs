@@ -166,12 +166,12 @@ fn indistinct(class: ProblemClass, training: &Training) -> Option<String> {
     ))
 }
 
-/// The class whose tree serves `class`: itself if it is among `measured`, else plain f32 or f16 as
-/// `class` is, else the first of the same elements.
+/// The class whose tree serves `class`: itself if it is among `measured`, else the one of the same
+/// precision without transposes, else the first of the same precision.
 #[must_use]
 pub fn measured_as(class: ProblemClass, measured: &[ProblemClass]) -> Option<ProblemClass> {
-    let plain = ProblemClass::new(class.element, Transposes::Nn);
-    let same = || measured.iter().copied().filter(|one| one.element == class.element);
+    let plain = ProblemClass::new(class.precision, Transposes::Nn);
+    let same = || measured.iter().copied().filter(|one| one.precision == class.precision);
     [class, plain].into_iter().find(|one| measured.contains(one)).or_else(|| same().next())
 }
 

@@ -44,7 +44,7 @@ pub fn check_bundle<D: Device>(
         for (id, configuration) in (0..).map(KernelId).zip(&names) {
             let (problems, outcome) = if !usable.contains(id) {
                 (0, Ok(0.0))
-            } else if class.element == ElementType::F32 {
+            } else if class.element() == ElementType::F32 {
                 (PROBLEMS, check_kernel::<D, f32>(runtime, id, class, seed)?)
             } else {
                 (PROBLEMS, check_kernel::<D, f16>(runtime, id, class, seed)?)

@@ -9,7 +9,7 @@ use bytemuck::Pod;
 use half::f16;
 use kernels::reference::{Element, Sequence};
 use kernels::{Configuration, Family, Misfit, Problem, space};
-use selector_core::{ElementType, ProblemClass, Transposes};
+use selector_core::{ElementType, Precision, ProblemClass, Transposes};
 
 use super::Wrong;
 use super::cases::{Pool, every_size, seeded};
@@ -52,7 +52,7 @@ impl SourceUnit {
     /// in every class; shuffled by `seed` if there is one.
     #[must_use]
     pub fn all(seed: Option<u64>) -> Vec<Self> {
-        let f32_classes = Transposes::ALL.map(|one| ProblemClass::new(ElementType::F32, one));
+        let f32_classes = Transposes::ALL.map(|one| ProblemClass::new(Precision::F32, one));
         let units = Self::by_program(space::all(), &f32_classes, seed);
         universal_units().chain(units).collect()
     }
@@ -108,7 +108,7 @@ pub fn check_sources<D: Device>(
     device: &D,
     unit: &SourceUnit,
 ) -> Result<SourceReport, DeviceError> {
-    match unit.class.element {
+    match unit.class.element() {
         ElementType::F32 => check::<D, f32>(device, unit),
         ElementType::F16 => check::<D, f16>(device, unit),
     }
@@ -200,7 +200,7 @@ mod tests {
         for seed in [None, Some(1)] {
             let units = SourceUnit::all(seed);
             let count: usize = units.iter().map(|unit| unit.configurations.len()).sum();
-            assert_eq!(count, 8 + space::all().len() * 4);
+            assert_eq!(count, ProblemClass::COUNT + space::all().len() * 4);
             let tile = units.iter().filter(|unit| unit.configurations[0].family().name() == "tile");
             assert_eq!(tile.count(), 64 * 4);
         }
@@ -210,9 +210,9 @@ mod tests {
     fn the_units_of_a_family_are_its_programs_in_every_class() {
         let of = |name: &str| SourceUnit::of_family(families::by_name(name).unwrap(), Some(1));
         let tile = of("tile");
-        assert_eq!(tile.len(), 64 * 8);
+        assert_eq!(tile.len(), 64 * ProblemClass::COUNT);
         assert!(tile.iter().all(|unit| unit.configurations[0].family().name() == "tile"));
-        assert_eq!(of("universal").len(), 8);
+        assert_eq!(of("universal").len(), ProblemClass::COUNT);
     }
 
     #[test]

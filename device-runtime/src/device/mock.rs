@@ -227,7 +227,7 @@ impl Device for Mock {
         kernel: &mut MockKernel,
         arguments: &Arguments<'_, MockBuffer>,
     ) -> Result<(), DeviceError> {
-        match arguments.problem().problem().class.element {
+        match arguments.problem().problem().class.element() {
             ElementType::F32 => self.compute::<f32>(arguments, &kernel.program),
             ElementType::F16 => self.compute::<f16>(arguments, &kernel.program),
         }

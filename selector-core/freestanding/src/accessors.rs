@@ -68,9 +68,10 @@ pub extern "C" fn gemmtree_feature(index: u8, value: u16, largest: &mut u16) -> 
 #[unsafe(no_mangle)]
 pub extern "C" fn gemmtree_classes() -> u64 {
     ProblemClass::all().fold(0, |bits, class| {
-        let ProblemClass { element, transposes } = class;
-        let again = ProblemClass::new(element, Transposes::of(transposes.a(), transposes.b()));
-        bits << 4 | element.bytes() ^ u64::from(again.index())
+        let ProblemClass { precision, transposes } = class;
+        let again = ProblemClass::new(precision, Transposes::of(transposes.a(), transposes.b()));
+        let element = again.element().bytes() ^ precision.element().bytes() << 1;
+        bits << 4 | element ^ precision.name().len() as u64 ^ u64::from(again.index())
     })
 }
 

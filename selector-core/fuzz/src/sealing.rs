@@ -8,21 +8,22 @@ pub const HEADER: usize = 16;
 
 static CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 
-/// Write the right header over the first bytes of `blob`; a shorter one stays as it is.
+/// Write the right header over the first bytes of `blob`, of version 1.0 if its minor version is
+/// even, else 1.1; a shorter one stays as it is.
 pub fn seal(blob: &mut [u8]) {
     let Some((header, payload)) = blob.split_first_chunk_mut::<HEADER>() else { return };
     let mut digest = CRC.digest();
-    header[..8].copy_from_slice(b"GTM\x1a\x01\x00\x00\x00");
+    header[..8].copy_from_slice(&[b'G', b'T', b'M', 0x1a, 1, header[5] & 1, 0, 0]);
     header[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     digest.update(&header[..12]);
     digest.update(payload);
     header[12..].copy_from_slice(&digest.finalize().to_le_bytes());
 }
 
-/// A model of this payload.
+/// A model of this payload, of the newest version.
 #[must_use]
 pub fn sealed(payload: &[u8]) -> Vec<u8> {
-    let mut blob = vec![0; HEADER];
+    let mut blob = vec![1; HEADER];
     blob.extend(payload);
     seal(&mut blob);
     blob

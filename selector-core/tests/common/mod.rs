@@ -165,9 +165,14 @@ fn crc32(bytes: impl IntoIterator<Item = u8>) -> u32 {
     !register
 }
 
-/// A model of these payload bytes with a right header.
+/// A model of these payload bytes with a right header of version 1.0.
 pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
-    let mut start = b"GTM\x1a\x01\x00\x00\x00".to_vec();
+    seal_as(0, payload)
+}
+
+/// A model of these payload bytes with a right header of version 1 and this minor one.
+pub(crate) fn seal_as(minor: u8, payload: &[u8]) -> Vec<u8> {
+    let mut start = [b"GTM\x1a\x01", &[minor, 0, 0][..]].concat();
     start.extend((payload.len() as u32).to_le_bytes());
     let sum = crc32(start.iter().chain(payload).copied());
     start.extend(sum.to_le_bytes());
@@ -178,6 +183,8 @@ pub(crate) fn seal(payload: &[u8]) -> Vec<u8> {
 /// A payload in pieces, each to be damaged on its own.
 #[derive(Clone)]
 pub(crate) struct Raw {
+    /// The minor version.
+    pub(crate) minor: u8,
     /// Device, driver and method, each with its length.
     pub(crate) names: Vec<u8>,
     /// Space hash and score.
@@ -202,6 +209,7 @@ impl Raw {
     /// `f32-nn` with a split on m at 24 (m ≤ 8), kernel 1 below and kernel 2 above; two kernels.
     pub(crate) fn new() -> Self {
         Self {
+            minor: 0,
             names: b"\x01d\x00\x01p".to_vec(),
             options: vec![0, 0],
             features: vec![1, 0],
@@ -226,7 +234,7 @@ impl Raw {
         let mut payload = pieces.map(|piece| &piece[..]).concat();
         payload.extend(entries);
         payload.extend(&self.rest);
-        seal(&payload)
+        seal_as(self.minor, &payload)
     }
 }
 

@@ -44,7 +44,8 @@ pub(crate) struct Args {
     /// Decides which configurations are drawn
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     sample: u64,
-    /// Element type and transposes; may be given more than once
+    /// Precision (f32, f16, or f16h, which may compute in 16 bits) and transposes;
+    /// may be given more than once
     #[arg(long, default_values_t = [ProblemClass::F32_NN])]
     class: Vec<ProblemClass>,
     /// Samples of each measurement

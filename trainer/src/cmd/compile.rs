@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// The bundle to write, `*.gtb`
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// Compile for this element type and these transposes only; may be given more than once
+    /// Compile for this precision and these transposes only (f32-nn, f16h-nt, …); may be given more than once
     #[arg(long)]
     class: Vec<ProblemClass>,
     /// Go on although the model was not measured with the sources that are compiled

@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// MxKxN or MxKxNxBATCH
     #[arg(value_name = "M K N [BATCH]", num_args = 1..=4, required_unless_present = "tree")]
     shape: Vec<String>,
-    /// Element type and transposes
+    /// Precision (f32, f16, or f16h, which may compute in 16 bits) and transposes
     #[arg(long, default_value_t = ProblemClass::F32_NN)]
     class: ProblemClass,
     /// Print the whole tree instead

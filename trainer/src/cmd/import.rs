@@ -39,7 +39,7 @@ pub(crate) struct Args {
     /// The shape, for files that do not say
     #[arg(long, value_name = "MxKxN[xBATCH]")]
     shape: Option<GemmShape>,
-    /// Element type and transposes, for files that do not say
+    /// Precision (f32, f16, or f16h) and transposes, for files that do not say
     #[arg(long)]
     class: Option<ProblemClass>,
     /// Value of a parameter where a result lacks it; may be given more than once

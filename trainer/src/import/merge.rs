@@ -227,9 +227,16 @@ fn merged_header(headers: &[&Header]) -> Header {
         space: headers.first().and_then(|header| header.space),
         clock_resolution_ns: headers.iter().filter_map(|header| header.clock_resolution_ns).max(),
         timing: headers.first().map(|header| header.timing).unwrap_or_default(),
+        half_arithmetic: agreed(headers.iter().map(|header| header.half_arithmetic)),
         date: dates.min().unwrap_or_default().to_owned(),
         tool: tool(&all(|header| &header.tool)),
     }
+}
+
+/// What all say; `None` if one does not or another says otherwise.
+fn agreed(mut all: impl Iterator<Item = Option<bool>>) -> Option<bool> {
+    let first = all.next()??;
+    all.all(|one| one == Some(first)).then_some(first)
 }
 
 /// What imported, and whose measurements; importing again adds nothing.

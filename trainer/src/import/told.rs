@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
+use selector_core::{ElementType, GemmShape, Precision, ProblemClass, Transposes};
 
 use super::ImportError;
 use crate::device_name;
@@ -52,18 +52,21 @@ impl Told {
         element: Option<ElementType>,
         path: &Path,
     ) -> Result<ProblemClass, ImportError> {
-        let said = |element| ProblemClass::new(element, Transposes::Nn);
+        let said = |element| match element {
+            ElementType::F32 => Precision::F32,
+            ElementType::F16 => Precision::F16,
+        };
         match (self.class, element) {
-            (Some(told), Some(element)) if told.element != element => Err(ImportError::Class {
+            (Some(told), Some(element)) if told.element() != element => Err(ImportError::Class {
                 path: path.to_owned(),
                 told: told.to_string(),
-                said: match element {
-                    ElementType::F32 => "f32".to_owned(),
-                    ElementType::F16 => "f16".to_owned(),
-                },
+                said: said(element).name().to_owned(),
             }),
             (Some(told), _) => Ok(told),
-            (None, element) => Ok(said(element.unwrap_or(ElementType::F32))),
+            (None, element) => {
+                let precision = said(element.unwrap_or(ElementType::F32));
+                Ok(ProblemClass::new(precision, Transposes::Nn))
+            }
         }
     }
 }
@@ -111,6 +114,9 @@ mod tests {
         assert_eq!(Told::default().class(half, path).unwrap().to_string(), "f16-nn");
         let told = Told { class: "f16-tn".parse().ok(), ..Told::default() };
         assert_eq!(told.class(half, path).unwrap().to_string(), "f16-tn");
+        // How 16-bit elements were multiplied is the user's to say.
+        let native = Told { class: "f16h-nn".parse().ok(), ..Told::default() };
+        assert_eq!(native.class(half, path).unwrap().to_string(), "f16h-nn");
         let error = told.class(Some(ElementType::F32), path).unwrap_err().to_string();
         assert!(error.contains("f32") && error.contains("f16-tn"), "{error}");
     }

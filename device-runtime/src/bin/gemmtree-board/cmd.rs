@@ -6,6 +6,7 @@ mod collect;
 mod compile;
 mod devices;
 mod file;
+mod half;
 mod run;
 mod worker;
 

@@ -43,7 +43,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let load_ns = begun.elapsed().as_nanos() as u64;
     for shape in &args.shapes {
         let problem = Problem::packed(ProblemClass::F32_NN, *shape);
-        let (a, b, c) = inputs(&problem, runtime.device().info())?;
+        let (a, b, c) = inputs::<f32>(&problem, runtime.device().info())?;
         let memory = buffers(runtime.device(), [&a, &b, &c])?;
         runtime.reserve(runtime.scratch_bytes(&problem)?)?;
         let overhead = Overhead::measure(&mut runtime, problem, memory.each_ref(), args.calls)?;

@@ -13,7 +13,7 @@ use kernels::measurement::{Header, Timing};
 use kernels::{plan, space};
 use serde::Serialize;
 
-use super::DeviceArgs;
+use super::{DeviceArgs, half};
 use crate::output::Output;
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -50,6 +50,10 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let plan = plan::read(file).with_context(|| format!("`{path}` cannot be used"))?;
     let device = args.device.open()?;
     let header = header(device.info(), args.timing);
+    let classes = plan.iter().map(|row| row.class);
+    if let Some(warning) = half::warning(device.info(), classes) {
+        out.note(warning);
+    }
     // The worker has the device to itself.
     drop(device);
     let mut journal = Journal::open(&args.output, &header)?;
@@ -93,6 +97,7 @@ fn header(info: &DeviceInfo, timing: Timing) -> Header {
         space: Some(space::hash()),
         clock_resolution_ns: Some(info.clock_resolution_ns),
         timing,
+        half_arithmetic: Some(info.half_arithmetic()),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         tool: concat!("gemmtree-board ", env!("CARGO_PKG_VERSION")).to_owned(),
     }

@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use anyhow::Context;
-use device_runtime::compile::{check_space, compile};
-use selector_core::ProblemClass;
+use device_runtime::Device;
+use device_runtime::compile::{check_space, classes_of, compile};
+use selector_core::{Model, ProblemClass};
 use serde::Serialize;
 
-use super::{DeviceArgs, file};
+use super::{DeviceArgs, file, half};
 use crate::output::Output;
 
 /// Build a model's kernels with this machine's driver and write a bundle
@@ -45,6 +46,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         other => other.with_context(unusable)?,
     }
     let device = args.device.open()?;
+    let classes = match &args.class[..] {
+        [] => classes_of(&Model::parse(&model).with_context(unusable)?),
+        some => some.to_vec(),
+    };
+    if let Some(warning) = half::warning(device.info(), classes) {
+        out.note(warning);
+    }
     let mut left_out = 0;
     let bytes = compile(&device, &model, &args.class, |step| {
         if let Some(error) = step.error {

@@ -37,6 +37,7 @@ struct Described {
     memory: u64,
     largest_buffer: u64,
     clock_resolution_ns: u64,
+    half_arithmetic: bool,
     extensions: Vec<String>,
 }
 
@@ -50,6 +51,7 @@ impl Described {
             work_items: limits.work_items,
             local_memory: limits.local_memory,
             sub_groups: limits.sub_groups.widths().collect(),
+            half_arithmetic: info.half_arithmetic(),
             extensions: info.extensions.split_whitespace().map(str::to_owned).collect(),
             name: info.name,
             platform: info.platform,
@@ -75,6 +77,8 @@ impl fmt::Display for Described {
         writeln!(f, "     version        {}", self.version)?;
         writeln!(f, "     compute units  {}", self.compute_units)?;
         writeln!(f, "     work-group     {} ({columns}, {rows}, {batch})", self.work_group)?;
+        let half = if self.half_arithmetic { "yes" } else { "no (no cl_khr_fp16)" };
+        writeln!(f, "     16-bit sums    {half}")?;
         writeln!(f, "     local memory   {} KiB", self.local_memory >> 10)?;
         if !self.sub_groups.is_empty() {
             writeln!(

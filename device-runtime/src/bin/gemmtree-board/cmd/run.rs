@@ -3,14 +3,16 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
+use ::half::f16;
+use anyhow::Context;
+use bytemuck::Pod;
 use device_runtime::{Device, DeviceError, DeviceInfo, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
-use kernels::reference::{Expectation, values};
+use kernels::reference::{Element, Expectation, values};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 use serde::Serialize;
 
-use super::{DeviceArgs, file};
+use super::{DeviceArgs, file, half};
 use crate::output::Output;
 
 /// Above this many operations the reference would take too long.
@@ -26,7 +28,7 @@ pub(crate) struct Args {
     /// Sizes of the multiplication
     #[arg(long, value_name = "MxKxN[xBATCH]")]
     shape: GemmShape,
-    /// Element type and transposes
+    /// Precision (f32, f16, or f16h, which may compute in 16 bits) and transposes
     #[arg(long, default_value_t = ProblemClass::F32_NN)]
     class: ProblemClass,
     #[command(flatten)]
@@ -37,11 +39,22 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let bytes = file::read(&args.bundle)?;
     let bundle = file::parse(&args.bundle, &bytes)?;
     let mut runtime = file::load(&args.bundle, args.device.open()?, &bundle)?;
-    if args.class.element != ElementType::F32 {
-        bail!("only f32 can be run from here; `check` covers the other types");
+    if let Some(warning) = half::warning(runtime.device().info(), [args.class]) {
+        out.note(warning);
     }
+    match args.class.element() {
+        ElementType::F32 => multiply::<f32>(args, &mut runtime, out),
+        ElementType::F16 => multiply::<f16>(args, &mut runtime, out),
+    }
+}
+
+fn multiply<T: Element + Pod>(
+    args: &Args,
+    runtime: &mut Runtime<'_, OpenCl>,
+    out: &mut Output,
+) -> anyhow::Result<()> {
     let problem = Problem::packed(args.class, args.shape);
-    let (a, b, before) = inputs(&problem, runtime.device().info())?;
+    let (a, b, before) = inputs::<T>(&problem, runtime.device().info())?;
     let [buffer_a, buffer_b, buffer_c] = buffers(runtime.device(), [&a, &b, &before])?;
     runtime.reserve(runtime.scratch_bytes(&problem)?)?;
     // The first call pays for what the driver does late.
@@ -50,7 +63,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     runtime.want_events(true);
     let call = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
     runtime.device().finish()?;
-    let checked = check(&runtime, problem, [&a, &b, &before], &buffer_c)?;
+    let checked = check(runtime, problem, [&a, &b, &before], &buffer_c)?;
     out.result(&Done {
         event: "done",
         shape: args.shape.to_string(),
@@ -70,30 +83,36 @@ fn host_ns(host: HostTimes) -> u64 {
     (host.select + host.arguments + host.enqueue).as_nanos() as u64
 }
 
-type Matrices = (Vec<f32>, Vec<f32>, Vec<f32>);
+type Matrices<T> = (Vec<T>, Vec<T>, Vec<T>);
 
 /// Seeded A and B, and a C of NaN, which must vanish.
-pub(super) fn inputs(problem: &Problem, device: &DeviceInfo) -> anyhow::Result<Matrices> {
+pub(super) fn inputs<T: Element>(
+    problem: &Problem,
+    device: &DeviceInfo,
+) -> anyhow::Result<Matrices<T>> {
     let batch = u64::from(problem.shape.batch);
     let length = |stride: u64| {
         let elements = stride.saturating_mul(batch);
-        let (need, have) = (elements.saturating_mul(4), device.largest_buffer);
+        let (need, have) = (elements.saturating_mul(size_of::<T>() as u64), device.largest_buffer);
         if need > have {
             return Err(DeviceError::LargestBuffer { what: "a matrix", need, have });
         }
         usize::try_from(elements).map_err(|_| DeviceError::TooLarge("a matrix"))
     };
     let (a, b) = (length(problem.a.stride)?, length(problem.b.stride)?);
-    Ok((values(a, 1), values(b, 2), vec![f32::NAN; length(problem.c.stride)?]))
+    let filled = |length, seed| -> Vec<T> {
+        values(length, seed).into_iter().map(|value| T::nearest(f64::from(value))).collect()
+    };
+    Ok((filled(a, 1), filled(b, 2), vec![T::nearest(f64::NAN); length(problem.c.stride)?]))
 }
 
-pub(super) fn buffers<const N: usize>(
+pub(super) fn buffers<T: Pod, const N: usize>(
     device: &OpenCl,
-    matrices: [&Vec<f32>; N],
+    matrices: [&Vec<T>; N],
 ) -> anyhow::Result<[<OpenCl as Device>::Buffer; N]> {
     let mut buffers = Vec::new();
     for matrix in matrices {
-        let mut buffer = device.allocate(4 * matrix.len() as u64)?;
+        let mut buffer = device.allocate(size_of_val(&matrix[..]) as u64)?;
         device.write(&mut buffer, bytemuck::cast_slice(matrix))?;
         buffers.push(buffer);
     }
@@ -101,10 +120,10 @@ pub(super) fn buffers<const N: usize>(
 }
 
 /// Compare with the reference, unless that would take too long.
-fn check(
+fn check<T: Element + Pod>(
     runtime: &Runtime<'_, OpenCl>,
     problem: Problem,
-    [a, b, before]: [&[f32]; 3],
+    [a, b, before]: [&[T]; 3],
     c: &<OpenCl as Device>::Buffer,
 ) -> anyhow::Result<bool> {
     if problem.shape.flop() > CHECKED_FLOP {
