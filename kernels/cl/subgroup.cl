@@ -20,8 +20,6 @@
 #endif
 #pragma OPENCL EXTENSION cl_intel_subgroups : enable
 
-#define PASTE(name, width) name##width
-#define WIDE(name, width) PASTE(name, width)
 #define COLUMNS (LANES * BLOCKS)
 
 // READ_<blocks>: to each lane its element of as many blocks in a row, read at once. The address is
@@ -59,13 +57,6 @@
 #define PUT_4(value, to) vstore4(value, 0, to)
 #define PUT_8(value, to) vstore8(value, 0, to)
 
-// Four steps along k of one column.
-#if HALF
-#define FOUR_STEPS(to, from) vstore4(vload_half4(0, from), 0, to)
-#else
-#define FOUR_STEPS(to, from) vstore4(vload4(0, from), 0, to)
-#endif
-
 // Vectors of lanes that hold a column of A, one row each, where rows lie side by side.
 #define ROW_BLOCKS ((ROWS - 1) / LANES + 1)
 
@@ -95,10 +86,10 @@
 #define LEFT(i, l) OF_LANE(left[i], l)
 #endif
 
-// B's elements of step l, read in blocks.
+// B's elements of step l: rows are read in blocks, of columns each lane reads four steps at once.
 #if TRANSPOSE_B
 #define FETCH_RIGHT(l) \
-  if ((l) % 4 == 0) ALL_OF(j, BLOCKS) { FOUR_STEPS(right[j], b + b_at[j] + first + (l)); }
+  if ((l) % 4 == 0) ALL_OF(j, BLOCKS) { vstore4(LOAD_4(b + b_at[j] + first + (l)), 0, right[j]); }
 #define RIGHT(j, l) right[j][(l) % 4]
 #define RIGHT_STEPS [4]
 #else

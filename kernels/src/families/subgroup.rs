@@ -51,7 +51,11 @@ impl Family for Subgroup {
     }
 
     fn source(&self) -> &'static str {
-        concat!(include_str!("../../cl/elements.cl"), include_str!("../../cl/subgroup.cl"))
+        concat!(
+            include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/wide.cl"),
+            include_str!("../../cl/subgroup.cl")
+        )
     }
 
     fn expected(&self) -> &'static str {
