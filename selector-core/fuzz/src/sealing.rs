@@ -13,7 +13,8 @@ static CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISO_HDLC);
 pub fn seal(blob: &mut [u8]) {
     let Some((header, payload)) = blob.split_first_chunk_mut::<HEADER>() else { return };
     let mut digest = CRC.digest();
-    header[..8].copy_from_slice(&[b'G', b'T', b'M', 0x1a, 1, header[5] & 1, 0, 0]);
+    let minor = header[5] & 1;
+    header[..8].copy_from_slice(&[b'G', b'T', b'M', 0x1a, 1, minor, 0, 0]);
     header[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
     digest.update(&header[..12]);
     digest.update(payload);
