@@ -3,12 +3,13 @@
 pub mod mock;
 pub mod opencl;
 
-use std::ptr;
-
 use kernels::bundle::DriverKey;
 use kernels::{
     CheckedProblem, Configuration, Launch, Limits, Operand, Problem, ProblemError, Program,
 };
+
+/// Bytes that the largest load of a kernel takes at once: where buffers begin is a multiple of it.
+pub(crate) const ALIGNMENT: u64 = 16;
 
 /// One device with a queue of its own or of the caller.
 ///
@@ -60,6 +61,9 @@ pub trait Device {
 
     /// Size of a buffer.
     fn bytes(&self, buffer: &Self::Buffer) -> u64;
+
+    /// Whether two buffers have memory in common: they are the same, or parts of one that overlap.
+    fn overlap(&self, one: &Self::Buffer, other: &Self::Buffer) -> bool;
 
     /// Copy `data` to the beginning of a buffer, and wait.
     ///
@@ -149,7 +153,7 @@ impl<'a, B> Arguments<'a, B> {
     ///
     /// # Errors
     /// [`DeviceError::ScratchTooSmall`] if it wants more than `scratch` holds,
-    /// [`DeviceError::ScratchIsMatrix`] if that is the buffer of a matrix.
+    /// [`DeviceError::ScratchIsMatrix`] if that has memory in common with the buffer of a matrix.
     pub fn with_scratch<D: Device<Buffer = B>>(
         self,
         device: &D,
@@ -162,7 +166,7 @@ impl<'a, B> Arguments<'a, B> {
             return Err(DeviceError::ScratchTooSmall { need, have });
         }
         let scratch = scratch.filter(|_| need > 0);
-        let is_scratch = |matrix: &&B| scratch.is_some_and(|one| ptr::eq(one, *matrix));
+        let is_scratch = |matrix: &&B| scratch.is_some_and(|one| device.overlap(one, matrix));
         if self.buffers.iter().any(is_scratch) {
             return Err(DeviceError::ScratchIsMatrix);
         }
@@ -306,6 +310,17 @@ pub enum DeviceError {
         /// The devices there are.
         have: Vec<String>,
     },
+    /// A caller's memory that kernels cannot load vectors from.
+    #[error(
+        "{what} is {address:#x}, not a multiple of {ALIGNMENT} bytes, which kernels load at once; align \
+         it, or begin the buffer before it and say where the matrix begins by its offset"
+    )]
+    Misaligned {
+        /// A host pointer, or the origin of a sub-buffer.
+        what: &'static str,
+        /// Where the memory begins, in bytes.
+        address: u64,
+    },
     /// A launch of a function that the program does not have.
     #[error("the program has no kernel function number {0}")]
     NoFunction(usize),
@@ -316,7 +331,9 @@ pub enum DeviceError {
     #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,
     /// Scratch memory would overwrite a matrix.
-    #[error("the buffer given as scratch memory is that of a matrix; give another one")]
+    #[error(
+        "the buffer given as scratch memory has memory in common with that of a matrix; give another one"
+    )]
     ScratchIsMatrix,
     /// A call that was made without events has no device time.
     #[error("the call was made without events; ask for them before it")]

@@ -220,12 +220,14 @@ impl<'a, D: Device> Runtime<'a, D> {
     }
 
     /// Bytes of scratch memory that the kernel wants that a call would launch if it had them; 0 if
-    /// there is nothing to do.
+    /// there is nothing to do. A kernel that wants more than a buffer of the device can hold is none.
     ///
     /// # Errors
     /// No buffers hold the problem, or its class was not shipped.
     pub fn scratch_bytes(&self, problem: &Problem) -> Result<u64, RuntimeError> {
-        self.wanted(problem, |runtime, checked| runtime.choose(checked, u64::MAX))
+        self.wanted(problem, |runtime, checked| {
+            runtime.choose(checked, runtime.device.info().largest_buffer)
+        })
     }
 
     /// Bytes of scratch memory that the kernel `id` wants.
@@ -558,9 +560,27 @@ mod tests {
             assert_eq!(runtime.scratch_bytes(&two), Ok(128));
             let huge = self::problem(65_535, 4, 65_535);
             let huge = Problem { shape: GemmShape { batch: 1 << 31, ..huge.shape }, ..huge };
-            assert_eq!(runtime.scratch_bytes(&huge), Ok(u64::MAX));
+            // More than any buffer holds: a call takes the next kernel, which wants none.
+            assert_eq!(runtime.scratch_bytes_with(KernelId(1), &huge), Ok(u64::MAX));
+            assert_eq!(runtime.scratch_bytes(&huge), Ok(0));
             assert!(runtime.reserve(u64::MAX).is_err());
             assert_eq!(runtime.gemm(problem, buffers).unwrap().kernel, Some(KernelId(1)));
+        });
+    }
+
+    #[test]
+    fn the_scratch_asked_for_can_be_reserved_and_is_that_of_the_kernel_that_is_launched() {
+        let mut small = Mock::default();
+        small.info.largest_buffer = 127;
+        of_two_steps(small, |mut runtime, buffers| {
+            let problem = problem(4, 4, 4);
+            assert_eq!(runtime.scratch_bytes_with(KernelId(1), &problem), Ok(128));
+            let bytes = runtime.scratch_bytes(&problem).unwrap();
+            runtime.reserve(bytes).unwrap();
+            assert_eq!(
+                (bytes, runtime.gemm(problem, buffers).unwrap().kernel),
+                (0, Some(KernelId(2)))
+            );
         });
     }
 
@@ -589,6 +609,10 @@ mod tests {
             let matrix = runtime.device().allocate(200).unwrap();
             let [a, b, _] = buffers;
             let shared = runtime.gemm_scratch(problem(4, 4, 4), [a, b, &matrix], &matrix).err();
+            assert_eq!(shared, Some(RuntimeError::Device(DeviceError::ScratchIsMatrix)));
+            // The same memory under another handle.
+            let alias = matrix.alias();
+            let shared = runtime.gemm_scratch(problem(4, 4, 4), [a, b, &matrix], &alias).err();
             assert_eq!(shared, Some(RuntimeError::Device(DeviceError::ScratchIsMatrix)));
         });
     }

@@ -3,10 +3,13 @@
 
 mod common;
 
+use std::ptr;
+
 use common::parted::{parted, with_parted};
 use common::{device, model};
 use device_runtime::check::{SourceUnit, check_sources};
 use device_runtime::compile::compile;
+use device_runtime::opencl::OpenClBuffer;
 use device_runtime::{Arguments, Device, DeviceError, OpenCl, Runtime, RuntimeError};
 use kernels::bundle::Bundle;
 use kernels::{Problem, reference};
@@ -113,6 +116,43 @@ fn a_runtime_takes_the_memory_reserved_or_the_callers_own_and_allocates_none_its
         matches!(error, Some(RuntimeError::Device(DeviceError::LargestBuffer { .. }))),
         "{error:?}"
     );
+}
+
+#[test]
+#[expect(unsafe_code, reason = "the caller's side of OpenCL")]
+fn scratch_that_has_memory_in_common_with_a_matrix_is_refused_whatever_its_handle() {
+    use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem, retain_mem_object};
+    let Some(device) = device() else { return };
+    let length = 4 * LENGTH;
+    let whole = |bytes: usize| {
+        // SAFETY: no host pointer is given.
+        unsafe { Buffer::<u8>::create(device.context(), CL_MEM_READ_WRITE, bytes, ptr::null_mut()) }
+            .unwrap()
+    };
+    let parent = whole(16_384);
+    let part = |origin: usize, bytes: usize| {
+        // SAFETY: the part is inside the buffer.
+        let part = unsafe { parent.create_sub_buffer(CL_MEM_READ_WRITE, origin, bytes) };
+        OpenClBuffer::new(part.unwrap()).unwrap()
+    };
+    let refused = |c: &OpenClBuffer, scratch: &OpenClBuffer| {
+        let [a, b, _] = matrices(&device);
+        let arguments = Arguments::new(&device, problem(), [&a, &b, c]).unwrap();
+        arguments.with_scratch(&device, &parted(3), Some(scratch)).err()
+    };
+    let c = part(0, length);
+    assert_eq!(refused(&c, &part(4096, SCRATCH as usize)), None);
+    let overlapping = part(512, SCRATCH as usize);
+    assert_eq!(refused(&c, &overlapping), Some(DeviceError::ScratchIsMatrix));
+    let matrix = whole(16_384);
+    let handle = matrix.get();
+    // SAFETY: the second handle has a reference of its own.
+    let again = unsafe {
+        retain_mem_object(handle).unwrap();
+        Buffer::new(handle)
+    };
+    let [matrix, again] = [matrix, again].map(|one| OpenClBuffer::new(one).unwrap());
+    assert_eq!(refused(&matrix, &again), Some(DeviceError::ScratchIsMatrix));
 }
 
 #[test]

@@ -170,6 +170,37 @@ fn own_buffer(context: &Context, bytes: usize) -> OpenClBuffer {
 }
 
 #[test]
+#[expect(unsafe_code, reason = "the caller's side of OpenCL")]
+fn the_callers_own_memory_is_used_where_vectors_can_be_loaded_from_it() {
+    use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, CL_MEM_USE_HOST_PTR};
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    let mut memory = vec![0_u128; LENGTH];
+    let start: *mut u8 = memory.as_mut_ptr().cast();
+    let flags = CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR;
+    let at = |byte: usize| {
+        // SAFETY: the memory has 16 times as many bytes, and outlives the buffers.
+        let buffer =
+            unsafe { Buffer::create(device.context(), flags, 4 * LENGTH, start.add(byte).cast()) };
+        OpenClBuffer::new(buffer.unwrap())
+    };
+    for byte in [1, 4, 8, 24] {
+        let error = at(byte).err().unwrap();
+        assert!(matches!(error, DeviceError::Misaligned { .. }), "{byte}: {error}");
+    }
+    let (mut a, c) = (at(0).unwrap(), at(128).unwrap());
+    assert!(device.overlap(&a, &at(48).unwrap()) && !device.overlap(&a, &c));
+    device.write(&mut a, bytemuck::cast_slice(&reference::values(LENGTH, 1))).unwrap();
+    let b = matrix(&device, &reference::values(LENGTH, 2));
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    runtime.gemm(problem(2.0), [&a, &b, &c]).unwrap();
+    let mut after = vec![0.0_f32; LENGTH];
+    runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+    assert!(after.iter().zip(expected(2.0)).all(|(one, other)| (one - other).abs() < 1e-5));
+}
+
+#[test]
 fn a_queue_of_another_context_is_refused() {
     if device().is_none() {
         return;

@@ -3,6 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use half::f16;
 use kernels::reference::{self, Element};
@@ -71,7 +72,7 @@ pub struct MockEvent {
 }
 
 /// Memory of the pretend device.
-pub struct MockBuffer(RefCell<Vec<u8>>);
+pub struct MockBuffer(Rc<RefCell<Vec<u8>>>);
 
 impl Default for Mock {
     fn default() -> Self {
@@ -154,6 +155,12 @@ impl MockKernel {
 }
 
 impl MockBuffer {
+    /// The same memory under another handle.
+    #[must_use]
+    pub fn alias(&self) -> Self {
+        Self(Rc::clone(&self.0))
+    }
+
     fn elements<T: bytemuck::Pod>(&self) -> Vec<T> {
         bytemuck::pod_collect_to_vec(&self.0.borrow())
     }
@@ -199,11 +206,15 @@ impl Device for Mock {
             return Err(Self::refused("clCreateBuffer", -61));
         }
         self.allocated.set(self.allocated.get() + 1);
-        Ok(MockBuffer(RefCell::new(vec![0; bytes as usize])))
+        Ok(MockBuffer(Rc::new(RefCell::new(vec![0; bytes as usize]))))
     }
 
     fn bytes(&self, buffer: &MockBuffer) -> u64 {
         buffer.0.borrow().len() as u64
+    }
+
+    fn overlap(&self, one: &MockBuffer, other: &MockBuffer) -> bool {
+        Rc::ptr_eq(&one.0, &other.0)
     }
 
     fn write(&self, buffer: &mut MockBuffer, data: &[u8]) -> Result<(), DeviceError> {

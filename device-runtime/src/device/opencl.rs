@@ -6,6 +6,7 @@
 
 mod library;
 mod owned;
+mod place;
 
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -30,6 +31,7 @@ use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_event, cl_mem, cl_uint, c
 pub use owned::refused_releases;
 
 use owned::Owned;
+use place::Place;
 
 use super::{Arguments, Device, DeviceError, DeviceInfo};
 
@@ -71,6 +73,7 @@ pub struct OpenClBuffer {
     bytes: u64,
     /// Address of the context, which lives as long as the buffer.
     context: usize,
+    place: Place,
 }
 
 /// A device as [`devices`] finds it.
@@ -257,15 +260,19 @@ impl OpenCl {
 }
 
 impl OpenClBuffer {
-    /// Use the caller's own buffer.
+    /// Use the caller's own buffer, which may be a part of another (a sub-buffer) or lie in the
+    /// caller's memory (`CL_MEM_USE_HOST_PTR`).
     ///
     /// # Errors
-    /// The driver does not tell its size.
+    /// [`DeviceError::Misaligned`] if it begins where kernels cannot load vectors; or the driver does
+    /// not tell its size and place.
     pub fn new(buffer: Buffer<u8>) -> Result<Self, DeviceError> {
         let buffer = Arc::new(Owned::new(buffer));
         let bytes = buffer.size().map_err(failed("clGetMemObjectInfo"))? as u64;
         let context = buffer.context().map_err(failed("clGetMemObjectInfo"))? as usize;
-        Ok(Self { buffer, bytes, context })
+        let place = Place::of(&buffer).map_err(failed("clGetMemObjectInfo"))?;
+        place.check_alignment()?;
+        Ok(Self { buffer, bytes, context, place })
     }
 
     /// The memory, for the caller's own calls; it lives as long as `self`.
@@ -365,11 +372,16 @@ impl Device for OpenCl {
         let buffer =
             unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, size, ptr::null_mut()) };
         let buffer = Arc::new(Owned::new(buffer.map_err(failed("clCreateBuffer"))?));
-        Ok(OpenClBuffer { buffer, bytes, context: self.context.get() as usize })
+        let place = Place::own(&buffer);
+        Ok(OpenClBuffer { buffer, bytes, context: self.context.get() as usize, place })
     }
 
     fn bytes(&self, buffer: &OpenClBuffer) -> u64 {
         buffer.bytes
+    }
+
+    fn overlap(&self, one: &OpenClBuffer, other: &OpenClBuffer) -> bool {
+        one.place.overlaps(one.bytes, &other.place, other.bytes)
     }
 
     fn write(&self, buffer: &mut OpenClBuffer, data: &[u8]) -> Result<(), DeviceError> {
