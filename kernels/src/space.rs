@@ -1,10 +1,22 @@
 //! The kernel space: every configuration worth measuring, and a hash that says which one it is.
 
-use selector_core::ProblemClass;
+use std::sync::OnceLock;
+
+use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
 use sha2::{Digest, Sha256};
 
-use crate::Configuration;
 use crate::families;
+use crate::{CheckedProblem, Configuration, Problem};
+
+/// Shapes whose launches are part of the hash: tiles that divide and that do not, a long k, few rows and
+/// few columns, a batch.
+const SHAPES: [GemmShape; 5] = [
+    GemmShape::new(512, 512, 512, 1),
+    GemmShape::new(37, 293, 41, 3),
+    GemmShape::new(64, 12_544, 64, 1),
+    GemmShape::new(1, 4096, 1000, 1),
+    GemmShape::new(1000, 4096, 1, 1),
+];
 
 /// Every configuration but the universal kernel, family by family, in a fixed order.
 #[must_use]
@@ -15,10 +27,6 @@ pub fn all() -> Vec<Configuration> {
 
 /// At most 200 configurations that cover the whole space well on every device measured so far: what to
 /// measure where there is no time for all. Those of a family come together, the most useful first.
-///
-/// They were drawn from `h200-tile640`, `xeon-tile208` and runs of all families on the H200 and on PoCL,
-/// each time the configuration that adds most to what those before reach. Those of `subgroup`, which none
-/// of these can run, were picked for different forms of C.
 #[must_use]
 pub fn starter() -> Vec<Configuration> {
     let lines = include_str!("../starter.txt").lines().map(str::trim);
@@ -26,16 +34,45 @@ pub fn starter() -> Vec<Configuration> {
     named.filter_map(|line| line.parse().ok()).collect()
 }
 
-/// The hash of everything that measurements depend on: sources, names of configurations, and the
-/// options that they are built with. Measurements with different hashes do not mix.
+/// The hash of everything that measurements depend on: sources, names of configurations, the options
+/// that they are built with, their functions, and how they are launched. Measurements with different
+/// hashes do not mix.
 #[must_use]
 pub fn hash() -> u64 {
-    let sources = families::ALL.iter().flat_map(|family| [family.name(), family.source()]);
-    let configurations = std::iter::once(Configuration::universal()).chain(all());
-    let built = configurations.flat_map(|configuration| {
-        [configuration.to_string(), configuration.program(ProblemClass::F32_NN).options]
+    static HASH: OnceLock<u64> = OnceLock::new();
+    *HASH.get_or_init(|| {
+        let sources = families::ALL.iter().flat_map(|family| [family.name(), family.source()]);
+        let problems = problems();
+        let configurations = std::iter::once(Configuration::universal()).chain(all());
+        let built = configurations.flat_map(|one| texts_of(&one, &problems));
+        hash_of(sources.map(str::to_owned).chain(built))
+    })
+}
+
+/// Problems whose launches are part of the hash: [`SHAPES`] as they are and with both inputs transposed,
+/// since work-groups may lie along what memory runs along.
+fn problems() -> Vec<CheckedProblem> {
+    let classes =
+        [Transposes::Nn, Transposes::Tt].map(|one| ProblemClass::new(ElementType::F32, one));
+    let problem = |class, shape| Problem::packed(class, shape).check(u64::MAX, u64::MAX, u64::MAX);
+    let each = classes.into_iter().flat_map(|class| SHAPES.map(|shape| problem(class, shape)));
+    each.filter_map(Result::ok).collect()
+}
+
+/// A configuration's name, what it is built from and with, and how it is launched.
+fn texts_of(configuration: &Configuration, problems: &[CheckedProblem]) -> [String; 4] {
+    let program = configuration.program(ProblemClass::F32_NN);
+    let group = configuration.family().work_group(configuration.parameters());
+    let largest = configuration.work_group();
+    let item = configuration.item();
+    let geometry = problems.iter().map(|problem| {
+        let (parts, bytes) = (configuration.parts(problem), configuration.scratch(problem));
+        format!("{parts} {bytes} {:?};", configuration.launches(problem))
     });
-    hash_of(sources.map(str::to_owned).chain(built))
+    let geometry: String = geometry.collect();
+    let functions = format!("{:?} {}", program.functions, program.scratch);
+    let launched = format!("{group:?} {largest} {item:?} {geometry}");
+    [configuration.to_string(), program.options, functions, launched]
 }
 
 /// The hash of texts and of where each ends.
@@ -117,6 +154,22 @@ mod tests {
         }
         let name = Configuration::universal().program(ProblemClass::F32_NN).name;
         assert_eq!(name, "universal/f32-nn");
+    }
+
+    #[test]
+    fn another_launch_or_another_function_is_another_text() {
+        let texts = |text: &str| texts_of(&text.parse().unwrap(), &problems());
+        // Two of one program that differ in their launches alone.
+        let [_, options, functions, launched] = texts("tile:4x8x4@8x16");
+        let [_, same_options, same_functions, other] = texts("tile:4x8x4@16x8");
+        assert_eq!((&options, &functions), (&same_options, &same_functions));
+        assert_ne!(launched, other);
+        let [_, options, _, launched] = texts("split:64x64x16@8x8+64");
+        let [_, same_options, _, other] = texts("split:64x64x16@8x8+528");
+        assert_eq!(options, same_options);
+        assert_ne!(launched, other, "parts and scratch");
+        assert_ne!(functions, texts("split:64x64x16@8x8+64")[2]);
+        assert_eq!(problems().len(), 2 * SHAPES.len());
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Finding a peer's shared library: where the user says, then where the system has them.
 #![expect(unsafe_code, reason = "loading a library runs its code")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -72,14 +73,16 @@ pub(super) fn mapped(path: &Path) -> Option<PathBuf> {
         return path.canonicalize().ok();
     }
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let files = maps.lines().filter_map(|line| Some(&line[line.find('/')?..]));
-    // `libpeer.so.1` may be a link to `libpeer.so.1.5.3` or to `libpeerp-r1.so`.
-    let stem = name.split(".so").next()?;
-    let mut files = files.map(Path::new);
-    let is = |file: &&Path| {
-        file.file_name().is_some_and(|file| file.to_string_lossy().starts_with(stem))
-    };
-    files.find(is).map(Path::to_owned)
+    let files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    named(name, &files.collect())
+}
+
+/// The one of `files` that `name` is, or is a link to, in a folder that one of them lies in:
+/// `libpeer.so.1` may be a link to `libpeerp-r1.so`, and `libpeerLt.so.1` is another library.
+fn named(name: &str, files: &BTreeSet<&Path>) -> Option<PathBuf> {
+    let folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.parent()).collect();
+    let mut real = folders.iter().filter_map(|folder| folder.join(name).canonicalize().ok());
+    real.find(|file| files.contains(file.as_path()))
 }
 
 /// The function called `name`.
@@ -111,6 +114,26 @@ mod tests {
             PathBuf::from("/else/where.so"),
         ];
         assert_eq!(candidates(&places, &names), expected);
+    }
+
+    #[test]
+    fn a_library_that_begins_alike_is_not_the_one_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let file = |name: &str| {
+            let path = folder.join(name);
+            fs::write(&path, "").unwrap();
+            path
+        };
+        let (other, link_to) = (file("libpeerLt.so.1"), file("libpeerp-r1.so"));
+        std::os::unix::fs::symlink(&link_to, folder.join("libpeer.so.1")).unwrap();
+        let (other, link_to) = (other.as_path(), link_to.as_path());
+        let of = |name: &str, files: &[&Path]| named(name, &files.iter().copied().collect());
+        assert_eq!(of("libpeer.so.1", &[other, link_to]), Some(link_to.to_owned()));
+        assert_eq!(of("libpeerLt.so.1", &[other, link_to]), Some(other.to_owned()));
+        // Not loaded, though it is there.
+        assert_eq!(of("libpeer.so.1", &[other]), None);
+        assert_eq!(of("libpeer.so", &[other, link_to]), None);
     }
 
     #[test]
