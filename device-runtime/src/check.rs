@@ -1,7 +1,8 @@
 //! Comparing kernels with the reference: those of a bundle, or the whole kernel space from source.
 
 mod bundle;
-mod cases;
+pub(crate) mod cases;
+pub(crate) mod guard;
 mod sources;
 
 use kernels::Problem;

@@ -5,6 +5,10 @@
 //! configuration that ran of each shape is its control: measured again after every few rows. If it
 //! has become much slower, those rows are measured once more; if it stays slow, they are kept as
 //! `throttled`, and tried again when all else is done.
+//!
+//! A failure is a row's own only where another could have been measured in its place: a row whose worker
+//! died or lost the device is tried once more in a new one, and before its failure is written the universal
+//! kernel has to run. Where the machine itself fails, collecting stops without a word on the row.
 
 mod journal;
 mod worker;
@@ -14,6 +18,7 @@ use std::mem;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use kernels::Configuration;
 use kernels::measurement::{HeaderError, Row, RowError, Status};
 use kernels::plan::PlanRow;
 use selector_core::{GemmShape, ProblemClass};
@@ -29,6 +34,10 @@ const SEGMENT: usize = 16;
 const DRIFT: f64 = 1.5;
 /// Looks at the control; the fastest counts.
 const LOOKS: usize = 3;
+/// Times that a row is tried whose worker dies or loses the device.
+const ATTEMPTS: usize = 2;
+/// A problem that takes no time.
+const PLAIN: GemmShape = GemmShape::new(8, 8, 8, 1);
 /// Further rounds over the rows that were throttled.
 const ROUNDS: usize = 2;
 
@@ -51,6 +60,12 @@ pub enum WorkerFailure {
     /// It ended without an answer.
     #[error("the worker died")]
     Died(Phase),
+    /// The device runs nothing in it any more.
+    #[error("the device is lost: {0}")]
+    Lost(String),
+    /// The machine lacks what measuring takes, such as memory or space on disk.
+    #[error("{0}")]
+    Machine(String),
     /// The user wants to stop.
     #[error("interrupted")]
     Interrupted,
@@ -84,6 +99,14 @@ pub enum CollectError {
         path: PathBuf,
         /// Why.
         source: std::io::Error,
+    },
+    /// The machine or the device can measure nothing now, whatever the row.
+    #[error("stopped at {row}, though it is not to blame: {reason}")]
+    Machine {
+        /// The row that was being measured; it is not in the data set.
+        row: String,
+        /// What happened.
+        reason: String,
     },
     /// The data set was measured elsewhere.
     #[error(
@@ -209,7 +232,7 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
             // The collector itself ended twice on this row.
             return self.failed(plan, Status::LaunchFailed);
         }
-        match self.worker.measure(plan) {
+        match self.measured(plan)? {
             Ok(row) if row.status == Status::Ok => {
                 self.controls
                     .entry(problem)
@@ -221,12 +244,48 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
                 Ok(())
             }
             Ok(row) => self.failed(plan, row.status),
-            Err(WorkerFailure::TimedOut(_)) => self.failed(plan, Status::TimedOut),
-            Err(WorkerFailure::Died(Phase::Build)) => self.failed(plan, Status::BuildFailed),
-            Err(WorkerFailure::Died(Phase::Launch)) => self.failed(plan, Status::LaunchFailed),
-            Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted),
-            Err(failure) => Err(failure.into()),
+            Err(status) => self.failed(plan, status),
         }
+    }
+
+    /// Measure a row, or say how it failed by itself.
+    fn measured(&mut self, plan: &PlanRow) -> Result<Result<Row, Status>, CollectError> {
+        let mut attempt = 1;
+        loop {
+            let (failure, blame) = match self.worker.measure(plan) {
+                Ok(row) => return Ok(Ok(row)),
+                Err(failure) => (failure.to_string(), blame(failure)?),
+            };
+            let may_be_chance = matches!(blame, Blame::Unsure(_) | Blame::Machine);
+            if may_be_chance && attempt < ATTEMPTS {
+                attempt += 1;
+                continue;
+            }
+            return match blame {
+                Blame::Machine => Err(stopped(plan, failure)),
+                Blame::Row(status) | Blame::Unsure(status) => {
+                    self.check_machine(plan)?;
+                    Ok(Err(status))
+                }
+            };
+        }
+    }
+
+    /// That the universal kernel still runs, after `plan` has failed.
+    fn check_machine(&mut self, plan: &PlanRow) -> Result<(), CollectError> {
+        let plain = PlanRow {
+            shape: PLAIN,
+            class: plan.class,
+            configuration: Configuration::universal(),
+            repetitions: 1,
+        };
+        let reason = match self.worker.measure(&plain) {
+            Ok(row) if row.status == Status::Ok => return Ok(()),
+            Ok(row) => row.status.to_string(),
+            Err(WorkerFailure::Interrupted) => return Err(CollectError::Interrupted),
+            Err(failure) => failure.to_string(),
+        };
+        Err(stopped(plan, format!("the universal kernel does not run any more ({reason})")))
     }
 
     fn failed(&mut self, plan: &PlanRow, status: Status) -> Result<(), CollectError> {
@@ -294,10 +353,41 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
     fn again(&mut self, plan: &PlanRow) -> Result<Result<Row, WorkerFailure>, CollectError> {
         match self.worker.measure(plan) {
             Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted),
+            Err(failure @ (WorkerFailure::CannotStart(_) | WorkerFailure::Machine(_))) => {
+                Err(stopped(plan, failure.to_string()))
+            }
             Ok(row) if row.status != Status::Ok => Ok(Err(WorkerFailure::Died(Phase::Launch))),
             other => Ok(other),
         }
     }
+}
+
+/// Whose fault a worker's failure is.
+enum Blame {
+    /// The machine's.
+    Machine,
+    /// The row's.
+    Row(Status),
+    /// The row's if it happens again.
+    Unsure(Status),
+}
+
+fn blame(failure: WorkerFailure) -> Result<Blame, CollectError> {
+    Ok(match failure {
+        WorkerFailure::Died(Phase::Build) => Blame::Unsure(Status::BuildFailed),
+        WorkerFailure::Died(Phase::Launch) | WorkerFailure::Lost(_) => {
+            Blame::Unsure(Status::LaunchFailed)
+        }
+        WorkerFailure::Machine(_) => Blame::Machine,
+        WorkerFailure::TimedOut(_) => Blame::Row(Status::TimedOut),
+        WorkerFailure::Interrupted => return Err(CollectError::Interrupted),
+        WorkerFailure::CannotStart(_) => return Err(failure.into()),
+    })
+}
+
+fn stopped(plan: &PlanRow, reason: String) -> CollectError {
+    let row = format!("{} on {} ({})", plan.configuration, plan.shape, plan.class);
+    CollectError::Machine { row, reason }
 }
 
 fn fastest(row: &Row) -> u64 {
@@ -324,6 +414,9 @@ mod tests {
         kernels::space::all().into_iter().take(10).map(row).collect()
     }
 
+    /// The number of the look whether the machine is well.
+    const UNIVERSAL: usize = 100;
+
     type Answer = Box<dyn FnMut(usize, usize) -> Result<Vec<u64>, WorkerFailure>>;
 
     /// Answers by the row's number and the number of calls before.
@@ -343,7 +436,9 @@ mod tests {
 
     impl Worker for Fake {
         fn measure(&mut self, row: &PlanRow) -> Result<Row, WorkerFailure> {
-            let number = self.plan.iter().position(|one| one == row).unwrap();
+            let universal = row.configuration == Configuration::universal();
+            let number = self.plan.iter().position(|one| one == row);
+            let number = if universal { UNIVERSAL } else { number.unwrap() };
             let samples = (self.answer)(number, self.calls)?;
             self.calls += 1;
             Ok(Row {
@@ -411,6 +506,94 @@ mod tests {
         let calls = worker.calls;
         assert_eq!(run(&path, &mut worker).unwrap().reused, 10);
         assert_eq!(worker.calls, calls);
+    }
+
+    /// Collect with answers; the rows that are kept, and how often each was asked for.
+    fn collected(
+        mut answer: impl FnMut(usize, usize) -> Result<Vec<u64>, WorkerFailure> + 'static,
+    ) -> (Result<Tally, CollectError>, Vec<Row>, [usize; 10]) {
+        let folder = folder();
+        let path = folder.path().join("data.csv");
+        let asked = std::rc::Rc::new(std::cell::RefCell::new([0; 10]));
+        let count = std::rc::Rc::clone(&asked);
+        let result = run(
+            &path,
+            &mut Fake::new(move |number, _| {
+                let times = match count.borrow_mut().get_mut(number) {
+                    Some(times) => {
+                        *times += 1;
+                        *times
+                    }
+                    None => 0,
+                };
+                answer(number, times)
+            }),
+        );
+        let asked = *asked.borrow();
+        (result, rows(&path), asked)
+    }
+
+    fn lost() -> WorkerFailure {
+        WorkerFailure::Lost("gone".to_owned())
+    }
+
+    #[test]
+    fn a_death_or_a_lost_device_that_does_not_come_back_is_no_rows_fault() {
+        let (result, rows, asked) = collected(|number, times| match (number, times) {
+            (2, 1) => Err(WorkerFailure::Died(Phase::Build)),
+            (4, 1) => Err(WorkerFailure::Died(Phase::Launch)),
+            (6, 1) => Err(lost()),
+            (8, 1) => Err(WorkerFailure::Machine("out of memory".to_owned())),
+            _ => Ok(vec![1000]),
+        });
+        assert_eq!(result.unwrap().failed, 0);
+        assert!(rows.len() == 10 && rows.iter().all(|row| row.status == Status::Ok));
+        assert_eq!([2, 4, 6, 8].map(|number| asked[number]), [2; 4]);
+    }
+
+    #[test]
+    fn a_row_that_takes_the_device_down_each_time_is_to_blame_while_others_run() {
+        let (result, rows, asked) = collected(|number, _| match number {
+            5 => Err(lost()),
+            _ => Ok(vec![1000]),
+        });
+        assert_eq!((result.unwrap().failed, rows.len(), asked[5]), (1, 10, 2));
+        let lost = rows.iter().filter(|row| row.status == Status::LaunchFailed);
+        assert_eq!(lost.count(), 1);
+    }
+
+    #[test]
+    fn where_nothing_runs_any_more_collecting_stops_and_goes_on_later() {
+        for failure in [
+            lost(),
+            WorkerFailure::Died(Phase::Build),
+            WorkerFailure::TimedOut(Duration::from_secs(1)),
+            WorkerFailure::Machine("no space left on device".to_owned()),
+        ] {
+            let folder = folder();
+            let path = folder.path().join("data.csv");
+            let from_fourth = failure.clone();
+            let mut worker =
+                Fake::new(
+                    move |number, _| {
+                        if number < 3 { Ok(vec![1000]) } else { Err(from_fourth.clone()) }
+                    },
+                );
+            let error = run(&path, &mut worker).unwrap_err();
+            let CollectError::Machine { row, .. } = &error else { panic!("{error}") };
+            assert!(row.contains(&plan()[3].configuration.to_string()), "{row}");
+            assert!(rows(&path).iter().all(|row| row.status == Status::Ok), "{failure}");
+            let tally = run(&path, &mut Fake::new(|_, _| Ok(vec![1000]))).unwrap();
+            assert_eq!((tally.done, tally.failed), (10, 0));
+            assert_eq!(count(&path, Status::Ok), 10);
+        }
+        // The control too.
+        let (result, rows, _) = collected(|number, times| match (number, times) {
+            (0, 2..) => Err(WorkerFailure::CannotStart("no device".to_owned())),
+            _ => Ok(vec![1000]),
+        });
+        assert!(matches!(result, Err(CollectError::Machine { .. })));
+        assert!(rows.is_empty(), "{rows:?}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Measuring one plan row: build, check, warm up, sample.
 
+mod fault;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
@@ -7,10 +9,11 @@ use bytemuck::Pod;
 use half::f16;
 use kernels::measurement::{Row, Status, Timing};
 use kernels::plan::PlanRow;
-use kernels::reference::{self, Element, Expectation};
+use kernels::reference;
 use kernels::{Configuration, Launches, Operand, Problem};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 
+use crate::check::cases::Pool;
 use crate::scratch::Scratch;
 use crate::{Arguments, Device, DeviceError, steps};
 
@@ -22,9 +25,11 @@ const HOPELESS: u64 = 3;
 /// waiting more than working, and more only take time.
 const STREAM: Duration = Duration::from_micros(400);
 const STREAM_CALLS: std::ops::RangeInclusive<u128> = 2..=64;
-/// The problem on which a kernel must be right before it is timed: odd sizes, padding, a batch, and a k
+/// A problem on which a kernel must be right before it is timed: odd sizes, padding, a batch, and a k
 /// that families which split or block it do.
 const PROOF: GemmShape = GemmShape::new(37, 293, 41, 2);
+/// Another, as most are timed: without padding, and of sizes that tiles divide.
+const WHOLE: GemmShape = GemmShape::new(128, 32, 128, 1);
 
 /// Times configurations on a device.
 pub struct Measurer<D: Device> {
@@ -48,6 +53,19 @@ struct Current<B> {
     buffers: [B; 3],
     scratch: Scratch<B>,
     best: Option<u64>,
+}
+
+/// Why a row was not measured: what happened would have happened to any other, so none is to blame yet.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The device runs nothing any more, not even the universal kernel: for this process it is lost, by
+    /// this row or by one before it.
+    #[error("the device runs no kernel any more: {0}")]
+    Lost(DeviceError),
+    /// The machine lacks what measuring takes: memory, space on disk, a compiler.
+    #[error("the machine cannot measure now: {0}")]
+    Machine(DeviceError),
 }
 
 /// What a row is about to do; told before it does, so that a crash has a name.
@@ -79,22 +97,29 @@ impl<D: Device> Measurer<D> {
         &self.device
     }
 
-    /// Measure a row. Whatever goes wrong is its status; `note` is told what, and `phase` what is
+    /// Measure a row. What it does wrong is its status; `note` is told what, and `phase` what is
     /// next.
+    ///
+    /// # Errors
+    /// [`Fault`]: no other row could be measured either. After [`Fault::Lost`] a process has to begin anew.
     pub fn measure(
         &mut self,
         row: &PlanRow,
         mut phase: impl FnMut(Phase),
         mut note: impl FnMut(String),
-    ) -> Row {
+    ) -> Result<Row, Fault> {
         let (mut samples, mut binary_bytes) = (Vec::new(), None);
         let status = match self.sample(row, &mut phase, &mut samples, &mut binary_bytes) {
             Ok(status) => status,
             Err(error) => {
                 note(format!("{} on {}: {error}", row.configuration, row.shape));
-                match error {
+                let status = match error {
                     DeviceError::Build { .. } => Status::BuildFailed,
                     _ => Status::LaunchFailed,
+                };
+                match fault::of(&self.device, row, error) {
+                    Some(fault) => return Err(fault),
+                    None => status,
                 }
             }
         };
@@ -102,14 +127,14 @@ impl<D: Device> Measurer<D> {
             samples.clear();
             binary_bytes = None;
         }
-        Row {
+        Ok(Row {
             shape: row.shape,
             class: row.class,
             configuration: row.configuration.to_string(),
             status,
             samples,
             binary_bytes,
-        }
+        })
     }
 
     fn sample(
@@ -241,19 +266,6 @@ pub(crate) fn filled<D: Device, T: Pod>(
     Ok(buffer)
 }
 
-/// Launch once, wait, and return the device time in nanoseconds, from the beginning of the first
-/// launch to the end of the last. Scratch memory is allocated before, and kept.
-pub(crate) fn run<D: Device>(
-    device: &D,
-    kernel: &mut D::Kernel,
-    configuration: &Configuration,
-    problem: Problem,
-    buffers: [&D::Buffer; 3],
-    scratch: &mut Scratch<D::Buffer>,
-) -> Result<u64, DeviceError> {
-    Prepared::new(device, kernel, configuration, problem, buffers, scratch)?.once()
-}
-
 /// A kernel whose arguments are set.
 struct Prepared<'a, D: Device> {
     device: &'a D,
@@ -312,46 +324,31 @@ impl<'a, D: Device> Prepared<'a, D> {
     }
 }
 
-/// Whether a kernel computes the proof's problem right.
+/// Whether a kernel computes the problems of the proof right, and neither writes nor reads outside of
+/// their matrices and its scratch memory.
 pub(crate) fn is_right<D: Device>(
     device: &D,
     kernel: &mut D::Kernel,
     configuration: &Configuration,
     class: ProblemClass,
 ) -> Result<bool, DeviceError> {
-    let mut problem = Problem::packed(class, PROOF);
-    (problem.alpha, problem.beta) = (1.5, -0.5);
-    problem.c.leading += 3;
-    problem.c.stride = u64::from(PROOF.m) * problem.c.leading;
-    match class.element() {
-        ElementType::F32 => agrees(device, kernel, configuration, problem, |values| values),
-        ElementType::F16 => {
-            agrees(device, kernel, configuration, problem, |values| halves(&values))
-        }
+    let mut odd = Problem::packed(class, PROOF);
+    (odd.alpha, odd.beta) = (1.5, -0.5);
+    for operand in [&mut odd.a, &mut odd.b, &mut odd.c] {
+        let rows = operand.stride / operand.leading;
+        operand.leading += 3;
+        operand.stride = rows * operand.leading;
     }
-}
-
-fn agrees<D: Device, T: Element + Pod>(
-    device: &D,
-    kernel: &mut D::Kernel,
-    configuration: &Configuration,
-    problem: Problem,
-    convert: impl Fn(Vec<f32>) -> Vec<T>,
-) -> Result<bool, DeviceError> {
-    let make = |operand: Operand, seed| {
-        let elements = operand.stride * u64::from(problem.shape.batch);
-        convert(reference::values(elements as usize, seed))
+    let problems = [odd, Problem::packed(class, WHOLE)];
+    let outcome = match class.element() {
+        ElementType::F32 => {
+            Pool::<f32, _>::new(device, &problems, 4)?.run(device, kernel, configuration)
+        }
+        ElementType::F16 => {
+            Pool::<f16, _>::new(device, &problems, 4)?.run(device, kernel, configuration)
+        }
     };
-    let (a, b, before) = (make(problem.a, 4), make(problem.b, 5), make(problem.c, 6));
-    let lengths = [&a, &b, &before].map(|values| values.len() as u64);
-    let Ok(checked) = problem.check(lengths[0], lengths[1], lengths[2]) else { return Ok(false) };
-    let buffers = [filled(device, &a)?, filled(device, &b)?, filled(device, &before)?];
-    run(device, kernel, configuration, problem, buffers.each_ref(), &mut Scratch::new())?;
-    let mut after = before.clone();
-    device.read(&buffers[2], bytemuck::cast_slice_mut(&mut after))?;
-    let mut expectation = Expectation::new(&before);
-    expectation.add(&checked, &a, &b);
-    Ok(expectation.check(&after).is_ok())
+    Ok(outcome?.is_ok())
 }
 
 #[cfg(test)]
@@ -370,7 +367,7 @@ mod tests {
     }
 
     fn measure(measurer: &mut Measurer<Mock>, configuration: &str) -> Row {
-        measurer.measure(&row(configuration, "f32-nn"), |_| {}, |_| {})
+        measurer.measure(&row(configuration, "f32-nn"), |_| {}, |_| {}).unwrap()
     }
 
     #[test]
@@ -445,7 +442,7 @@ mod tests {
     #[test]
     fn half_precision_is_measured_too() {
         let mut measurer = Measurer::new(Mock::default());
-        let row = measurer.measure(&row("universal", "f16-tt"), |_| {}, |_| {});
+        let row = measurer.measure(&row("universal", "f16-tt"), |_| {}, |_| {}).unwrap();
         assert_eq!(row.status, Status::Ok);
     }
 
@@ -456,7 +453,7 @@ mod tests {
             let shape = GemmShape::new(m, 8, 8, 1);
             let row = PlanRow { shape, configuration: parted(parts), ..row("universal", "f32-nn") };
             let before = measurer.device().allocated.get();
-            let row = measurer.measure(&row, |_| {}, |_| {});
+            let row = measurer.measure(&row, |_| {}, |_| {}).unwrap();
             assert_eq!((row.status, row.samples), (Status::Ok, vec![2005; 5]));
             measurer.device().allocated.get() - before
         };
@@ -477,7 +474,8 @@ mod tests {
         let mut measure = |parts| {
             let row = PlanRow { shape, configuration: parted(parts), ..row("universal", "f32-nn") };
             let mut notes = Vec::new();
-            (measurer.measure(&row, |_| {}, |note| notes.push(note)).status, notes.join(""))
+            let row = measurer.measure(&row, |_| {}, |note| notes.push(note)).unwrap();
+            (row.status, notes.join(""))
         };
         assert_eq!(measure(2), (Status::Ok, String::new()));
         let (status, note) = measure(3);

@@ -211,12 +211,23 @@ impl<'a, D: Device> Runtime<'a, D> {
         problem: Problem,
         buffers: [&D::Buffer; 3],
     ) -> Result<Call<D::Event>, RuntimeError> {
+        self.gemm_with_scratch(id, problem, buffers, None)
+    }
+
+    /// [`Self::gemm_with`] the caller's own scratch memory, if there is any.
+    pub(crate) fn gemm_with_scratch(
+        &mut self,
+        id: KernelId,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        own: Option<&D::Buffer>,
+    ) -> Result<Call<D::Event>, RuntimeError> {
         let begun = Instant::now();
         let arguments = Arguments::new(&self.device, problem, buffers)?;
         if !arguments.problem().has_work() {
             return Ok(Call::nothing(begun));
         }
-        self.launch(id, arguments, None, begun)
+        self.launch(id, arguments, own, begun)
     }
 
     /// Bytes of scratch memory that the kernel wants that a call would launch if it had them; 0 if
@@ -646,7 +657,7 @@ mod tests {
     }
 
     #[test]
-    fn the_check_of_a_bundle_reserves_what_each_kernel_wants() {
+    fn the_check_of_a_bundle_gives_each_kernel_the_scratch_it_wants() {
         of_two_steps(Mock::default(), |mut runtime, _| {
             let mut problems = Vec::new();
             crate::check::check_bundle(&mut runtime, 1, |report| {

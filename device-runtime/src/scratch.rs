@@ -18,6 +18,20 @@ impl<B> Scratch<B> {
         self.buffer.as_ref()
     }
 
+    /// Write to the beginning of the memory.
+    ///
+    /// # Errors
+    /// There is less, or the driver's refusal.
+    pub(crate) fn write<D: Device<Buffer = B>>(
+        &mut self,
+        device: &D,
+        data: &[u8],
+    ) -> Result<(), DeviceError> {
+        let need = data.len() as u64;
+        let buffer = self.buffer.as_mut().ok_or(DeviceError::BufferTooSmall { need, have: 0 })?;
+        device.write(buffer, data)
+    }
+
     /// Bytes there are.
     pub(crate) fn bytes<D: Device<Buffer = B>>(&self, device: &D) -> u64 {
         self.buffer.as_ref().map_or(0, |buffer| device.bytes(buffer))

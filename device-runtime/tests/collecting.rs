@@ -228,16 +228,20 @@ fn a_row_that_hangs_is_given_up_and_the_rest_goes_on() {
 }
 
 #[test]
-fn a_worker_that_is_killed_costs_its_row() {
+fn a_row_whose_worker_is_killed_is_tried_once_more() {
     if device().is_none() {
         return;
     }
+    // What the driver compiles late is in its cache then, however busy the machine.
+    let [first, _, last] = &plan_with_a_slow_row()[..] else { panic!("three rows") };
+    Collecting::new(&[first.clone(), last.clone()]).run(&["--timeout", "120"]).ok();
     let collecting = Collecting::new(&plan_with_a_slow_row());
-    let running = collecting.start(&[]);
+    let running = collecting.start(&["--timeout", "8"]);
     collecting.wait_for("tile:1x1x1@128x1");
     kill_process(child_of(&running).unwrap(), Signal::KILL).unwrap();
     Ended::of(running.wait_with_output().unwrap()).ok();
-    assert_eq!(statuses(&collecting.rows()), [Status::Ok, Status::LaunchFailed, Status::Ok]);
+    // The first end may have been chance; the second is the row's own.
+    assert_eq!(statuses(&collecting.rows()), [Status::Ok, Status::TimedOut, Status::Ok]);
 }
 
 #[test]

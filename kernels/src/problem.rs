@@ -129,6 +129,13 @@ impl Problem {
         }
     }
 
+    /// Rows and columns of A, B and C as stored.
+    #[must_use]
+    pub fn stored(&self) -> [(u64, u64); 3] {
+        let (a, b, c) = stored(self.class.transposes, self.shape);
+        [a, b, c]
+    }
+
     /// The shortest buffers of A, B and C, in elements, that hold the problem.
     ///
     /// # Errors

@@ -3,7 +3,9 @@
 //! A kernel sums k products of 32-bit floats in some order, so an element may differ from the
 //! exact value by about k·ε·|alpha|·Σ|a·b| (Higham, Accuracy and Stability of Numerical
 //! Algorithms, §3.1), and by the rounding to its type. What lies outside C's matrices must keep
-//! its bits.
+//! its bits. Errors that are independent add up to about √k·ε·|alpha|·Σ|a·b| (Higham and Mary, A new
+//! approach to probabilistic rounding error analysis, 2019), so a C that is all zero is wrong where a value
+//! is beyond that, though the bound that holds for certain may allow it for a long k.
 //!
 //! In the classes `f16h` a kernel may first sum runs of at most [`HALF_RUN`] products in 16 bits. By
 //! the same section, n products that are summed with roundings of u are off by at most
@@ -153,14 +155,45 @@ pub struct Expectation<'a, T> {
 struct Cell {
     value: f64,
     bound: f64,
+    /// How far the value may be off with all likelihood.
+    likely: f64,
     /// Whether a run in 16 bits may pass the largest finite value.
     overflows: bool,
 }
+
+/// Times the expected error of independent roundings.
+const LIKELY: f64 = 8.0;
 
 /// The first element that is not what it must be.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Mismatch {
+    /// Every element of C is zero.
+    #[error("all {elements} elements of C are 0, element {position} should be {expected}")]
+    AllZero {
+        /// Elements of C.
+        elements: usize,
+        /// Position of the first that cannot be zero, in elements.
+        position: usize,
+        /// Its exact value.
+        expected: f64,
+    },
+    /// An element of A or B changed.
+    #[error("element {position} of {matrix} was written")]
+    Input {
+        /// `A` or `B`.
+        matrix: char,
+        /// Position in the buffer, in elements.
+        position: usize,
+    },
+    /// A kernel wrote beyond its scratch memory.
+    #[error("byte {position} of scratch memory was written, though the kernel wants {need}")]
+    Scratch {
+        /// Position in bytes.
+        position: u64,
+        /// Bytes that the kernel wants.
+        need: u64,
+    },
     /// An element of C is too far from its value.
     #[error("element {position} of C is {found}, should be {expected} ± {bound:e}")]
     Value {
@@ -214,14 +247,16 @@ impl<'a, T: Element> Expectation<'a, T> {
             let scaled = if k == 0 { 0.0 } else { alpha * products.magnitude };
             let kept = if call.beta == 0.0 { 0.0 } else { (f64::from(call.beta) * old).abs() };
             let summing = <f32 as Element>::EPSILON * (f64::from(k) + 4.0) * (scaled + kept);
-            let mut bound = summing + T::EPSILON * value.abs() + T::TINY;
+            let independent = <f32 as Element>::EPSILON * LIKELY * (f64::from(k) + 4.0).sqrt();
+            let mut rounding = T::EPSILON * value.abs() + T::TINY;
             let mut overflows = false;
             if call.class.precision == Precision::F16Half {
-                bound += alpha * runs_in_half(&products, k);
+                rounding += alpha * runs_in_half(&products, k);
                 let longest = f64::from(k.min(HALF_RUN)) * products.largest;
                 overflows = longest * (1.0 + run_rounding(k)) >= <f16 as Element>::LARGEST;
             }
-            self.cells[position] = Some(Cell { value, bound, overflows });
+            let (bound, likely) = (summing + rounding, independent * (scaled + kept) + rounding);
+            self.cells[position] = Some(Cell { value, bound, likely, overflows });
         });
     }
 
@@ -254,7 +289,23 @@ impl<'a, T: Element> Expectation<'a, T> {
                 None => {}
             }
         }
+        self.check_zeros(after)?;
         Ok(worst)
+    }
+
+    /// That not all of C is zero where some value is due.
+    fn check_zeros(&self, after: &[T]) -> Result<(), Mismatch> {
+        let cells = || self.cells.iter().enumerate().filter_map(|(at, cell)| Some((at, (*cell)?)));
+        if cells().any(|(position, _)| after[position].to_f64() != 0.0) {
+            return Ok(());
+        }
+        match cells().find(|(_, cell)| cell.value.abs() > cell.likely) {
+            Some((position, cell)) => {
+                let elements = cells().count();
+                Err(Mismatch::AllZero { elements, position, expected: cell.value })
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -527,6 +578,29 @@ mod tests {
             assert!(!found(f16::ONE), "{class}");
         }
         assert!(verdict("f16-nn", &[f16::INFINITY], &[f16::ONE], f16::NAN).is_err());
+    }
+
+    #[test]
+    fn a_c_that_is_all_zero_is_wrong_even_where_the_bound_of_a_long_k_allows_it() {
+        let checked = packed(1, 1 << 18, 1, 1).check(1 << 18, 1 << 18, 1).unwrap();
+        let (a, b) = (values(1 << 18, 1), values(1 << 18, 2));
+        let mut c = [0.0];
+        gemm(&checked, &a, &b, &mut c);
+        let before = [f32::NAN];
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, &a, &b);
+        let cell = expectation.cells[0].unwrap();
+        assert!(cell.bound > c[0].abs().into(), "the bound alone lets zero through");
+        let zero = expectation.check(&[0.0]).unwrap_err();
+        assert!(matches!(zero, Mismatch::AllZero { elements: 1, position: 0, .. }), "{zero}");
+        assert!(expectation.check(&c).is_ok());
+        // Zeros that are due are right.
+        let none = vec![0.0; 1 << 18];
+        let mut expectation = Expectation::new(&before);
+        expectation.add(&checked, &none, &b);
+        assert_eq!(expectation.check(&[0.0]), Ok(0.0));
+        let nothing = Expectation::new(&before);
+        assert_eq!(nothing.check(&[f32::NAN]), Ok(0.0));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use selector_core::{ElementType, KernelId, ProblemClass};
 
 use super::Wrong;
 use super::cases::{Pool, seeded};
+use super::guard::Guarded;
 use crate::{Device, Runtime, RuntimeError};
 
 /// Problems for each kernel and class.
@@ -73,16 +74,15 @@ fn check_kernel<D: Device, T: Element + Pod>(
 ) -> Result<Result<f64, Box<Wrong>>, RuntimeError> {
     let problems = seeded(class, PROBLEMS, LARGEST, seed);
     let pool = Pool::<T, D::Buffer>::new(runtime.device(), &problems, seed)?;
-    let mut need = 0;
+    let wrong = |problem, mismatch| Box::new(Wrong { kernel: String::new(), problem, mismatch });
+    let mut scratch = Guarded::new();
     for problem in &pool.problems {
-        need = need.max(runtime.scratch_bytes_with(id, problem)?);
+        let need = runtime.scratch_bytes_with(id, problem)?;
+        let memory = scratch.fill(runtime.device(), need)?;
+        runtime.gemm_with_scratch(id, *problem, pool.buffers.each_ref(), memory)?;
+        if let Some(mismatch) = scratch.written_beyond(runtime.device(), need)? {
+            return Ok(Err(wrong(*problem, mismatch)));
+        }
     }
-    runtime.reserve(need)?;
-    for problem in &pool.problems {
-        runtime.gemm_with(id, *problem, pool.buffers.each_ref())?;
-    }
-    let outcome = pool.compare(runtime.device())?;
-    Ok(outcome.map_err(|(problem, mismatch)| {
-        Box::new(Wrong { kernel: String::new(), problem, mismatch })
-    }))
+    Ok(pool.compare(runtime.device())?.map_err(|found| wrong(found.0, found.1)))
 }

@@ -4,11 +4,12 @@ use std::ops::Range;
 
 use bytemuck::Pod;
 use kernels::reference::{Element, Expectation, Mismatch, Sequence, values};
-use kernels::{Operand, Problem};
+use kernels::{Configuration, Problem};
 use selector_core::{GemmShape, ProblemClass};
 
+use super::guard::Guarded;
 use crate::measure::filled;
-use crate::{Device, DeviceError};
+use crate::{Arguments, Device, DeviceError, steps};
 
 /// Sizes around the tiles' own: below, at and above 1, 4, 8, 16 and 32.
 const SIZES: [u32; 10] = [1, 3, 4, 5, 7, 8, 15, 16, 17, 33];
@@ -22,10 +23,13 @@ const SHARED: u64 = 4;
 const LONG: u32 = 1030;
 /// Largest size beside a long one.
 const BESIDE_LONG: u32 = 24;
-/// Elements of the buffers of A and B; problems read from anywhere in them.
-const INPUT: usize = 1 << 17;
-/// Elements between the outputs of two problems, which must keep their bits.
-const GUARD: u64 = 8;
+/// Elements at least between the matrices of two problems.
+const GUARD: u64 = 64;
+/// Elements before the first problem and behind the last: more than a work-group of the largest tiles is
+/// beside rows of ordinary length.
+const EDGE: u64 = 1 << 14;
+/// Where the matrices of a problem begin, but for their offset, is a multiple of so many elements.
+const ALIGNED: u64 = 8;
 
 /// Every (m, n, k) of [`SIZES`], with the other parameters drawn so that every value of each meets
 /// every value of every other.
@@ -78,12 +82,18 @@ fn drawn(class: ProblemClass, [m, k, n]: [u32; 3], sequence: &mut Sequence) -> P
     problem
 }
 
-/// Problems laid out in the buffers of A, B and C.
-pub(super) struct Pool<T, B> {
+/// Problems laid out in the buffers of A, B and C, with guards around every matrix.
+///
+/// What of A and B is outside their matrices is NaN, padding between rows and matrices included, and so
+/// are the matrices themselves where alpha is 0: what is read there reaches C. What of C is outside its
+/// matrices must keep its bits, and A and B must keep all of theirs. Problems are launched in the opposite
+/// of their order in memory, so that nothing written behind a matrix is overwritten later.
+pub(crate) struct Pool<T, B> {
     /// The problems, with their final offsets.
     pub(super) problems: Vec<Problem>,
     /// A, B and C on the device.
     pub(super) buffers: [B; 3],
+    /// Where the matrices of each problem's C lie.
     outputs: Vec<Range<usize>>,
     inputs: [Vec<T>; 2],
     before: Vec<T>,
@@ -91,50 +101,105 @@ pub(super) struct Pool<T, B> {
 
 impl<T: Element + Pod, B> Pool<T, B> {
     /// Lay out `problems` and write the buffers. C holds NaN where beta is 0.
-    pub(super) fn new<D: Device<Buffer = B>>(
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    pub(crate) fn new<D: Device<Buffer = B>>(
         device: &D,
         problems: &[Problem],
         seed: u64,
     ) -> Result<Self, DeviceError> {
-        let convert = |values: Vec<f32>| -> Vec<T> {
-            values.into_iter().map(|value| T::nearest(f64::from(value))).collect()
-        };
-        let mut sequence = Sequence::new(seed);
-        let mut end = 0;
         let mut problems = problems.to_vec();
-        let mut outputs = Vec::new();
-        for problem in &mut problems {
-            let batch = u64::from(problem.shape.batch);
-            let [a, b, _] = problem.buffer_lengths().unwrap_or([INPUT as u64; 3]);
-            for (input, length) in [(&mut problem.a, a), (&mut problem.b, b)] {
-                input.offset += sequence.below((INPUT as u64).saturating_sub(length));
+        let mut ends = [EDGE; 3];
+        let mut outputs = vec![0..0; problems.len()];
+        for (problem, output) in problems.iter_mut().zip(&mut outputs).rev() {
+            // Room for A and B even where they are not read.
+            let read = Problem { alpha: 1.0, ..*problem };
+            let lengths = read.buffer_lengths().map_err(|_| DeviceError::TooLarge("a case"))?;
+            let operands = [&mut problem.a, &mut problem.b, &mut problem.c];
+            for ((operand, length), end) in operands.into_iter().zip(lengths).zip(&mut ends) {
+                let start = *end;
+                operand.offset += start;
+                *end = (start + length + GUARD).next_multiple_of(ALIGNED);
             }
-            problem.c.offset += end;
-            let start = problem.c.offset;
-            end = start + extent(problem.c, batch) + GUARD;
-            outputs.push(start as usize..(end - GUARD) as usize);
+            let [.., length] = lengths;
+            let start = problem.c.offset as usize;
+            *output = start..start + length as usize;
         }
-        let mut before = convert(values(end as usize, seed ^ 3));
-        for (problem, output) in problems.iter().zip(&outputs) {
+        let [of_a, of_b, of_c] = ends.map(|end| (end + EDGE) as usize);
+        let mut inputs = [of_a, of_b].map(|length| vec![T::nearest(f64::NAN); length]);
+        let mut before: Vec<T> = converted(values(of_c, seed ^ 3));
+        let [mut one, mut other] = [1, 2].map(|number| Sequence::new(seed ^ number));
+        for problem in &problems {
+            if problem.alpha != 0.0 {
+                fill(&mut inputs[0], problem, 0, || T::nearest(value(&mut one)));
+                fill(&mut inputs[1], problem, 1, || T::nearest(value(&mut other)));
+            }
             if problem.beta == 0.0 {
-                before[output.clone()].fill(T::nearest(f64::NAN));
+                fill(&mut before, problem, 2, || T::nearest(f64::NAN));
             }
         }
-        let inputs = [1, 2].map(|one| convert(values(INPUT, seed ^ one)));
         let buffers =
             [filled(device, &inputs[0])?, filled(device, &inputs[1])?, filled(device, &before)?];
         Ok(Self { problems, buffers, outputs, inputs, before })
     }
 
-    /// Read C back and compare. The error's problem is the one whose output holds the mismatch,
+    /// Compute every problem with `configuration`, whose program's kernel this is, and compare.
+    ///
+    /// # Errors
+    /// The driver refused something; what is wrong is no error but an outcome.
+    pub(crate) fn run<D: Device<Buffer = B>>(
+        &self,
+        device: &D,
+        kernel: &mut D::Kernel,
+        configuration: &Configuration,
+    ) -> Result<Outcome, DeviceError> {
+        let mut cases = Vec::new();
+        for problem in &self.problems {
+            let case = Arguments::new(device, *problem, self.buffers.each_ref());
+            cases.push(case.map_err(|_| DeviceError::TooLarge("a case"))?);
+        }
+        cases.retain(|case| case.problem().has_work());
+        let needs = cases.iter().map(|case| configuration.scratch(case.problem()));
+        let mut scratch = Guarded::new();
+        scratch.reserve(device, needs.max().unwrap_or(0))?;
+        for case in cases {
+            let problem = *case.problem().problem();
+            let need = configuration.scratch(case.problem());
+            let memory = scratch.fill(device, need)?;
+            let arguments = case.with_scratch(device, configuration, memory)?;
+            device.set_arguments(kernel, &arguments)?;
+            let launches = configuration.launches(arguments.problem());
+            steps::enqueue(device, kernel, &launches, arguments.scratch().is_some(), false)?;
+            if let Some(mismatch) = scratch.written_beyond(device, need)? {
+                return Ok(Err(Box::new((problem, mismatch))));
+            }
+        }
+        self.compare(device)
+    }
+
+    /// Read all back and compare. The error's problem is the one whose output holds the mismatch,
     /// or the last one before it.
+    ///
+    /// # Errors
+    /// The driver's refusal, or a kernel's failure.
     pub(super) fn compare<D: Device<Buffer = B>>(
         &self,
         device: &D,
-    ) -> Result<Result<f64, (Problem, Mismatch)>, DeviceError> {
+    ) -> Result<Outcome, DeviceError> {
         device.finish()?;
-        let mut after = self.before.clone();
-        device.read(&self.buffers[2], bytemuck::cast_slice_mut(&mut after))?;
+        for (matrix, (input, buffer)) in
+            ['A', 'B'].into_iter().zip(self.inputs.iter().zip(&self.buffers))
+        {
+            let after = read(device, buffer, input)?;
+            let same = |(one, other): (&T, &T)| one.bits() == other.bits();
+            if let Some(position) = input.iter().zip(&after).position(|pair| !same(pair)) {
+                let problem = self.problems.first().copied();
+                let mismatch = Mismatch::Input { matrix, position };
+                return Ok(problem.map_or(Ok(0.0), |problem| Err(Box::new((problem, mismatch)))));
+            }
+        }
+        let after = read(device, &self.buffers[2], &self.before)?;
         let mut expectation = Expectation::new(&self.before);
         let [a, b] = &self.inputs;
         let lengths = [a, b, &self.before].map(|values| values.len() as u64);
@@ -143,28 +208,67 @@ impl<T: Element + Pod, B> Pool<T, B> {
                 expectation.add(&checked, a, b);
             }
         }
-        Ok(expectation.check(&after).map_err(|mismatch| (self.culprit(mismatch), mismatch)))
+        Ok(expectation
+            .check(&after)
+            .map_err(|mismatch| Box::new((self.culprit(mismatch), mismatch))))
     }
 
     fn culprit(&self, mismatch: Mismatch) -> Problem {
         let position = match mismatch {
-            Mismatch::Value { position, .. } | Mismatch::Outside { position, .. } => position,
+            Mismatch::Value { position, .. }
+            | Mismatch::Outside { position, .. }
+            | Mismatch::AllZero { position, .. } => position,
             _ => 0,
         };
-        let next = self.outputs.partition_point(|output| output.start <= position);
-        self.problems[next.saturating_sub(1)]
+        // The first begins last.
+        let after = self.outputs.partition_point(|output| output.start > position);
+        self.problems[after.min(self.problems.len() - 1)]
     }
 }
 
-fn extent(operand: Operand, batch: u64) -> u64 {
-    operand.stride * batch
+/// The largest error as a share of its bound; or the problem that is wrong, and how.
+pub(crate) type Outcome = Result<f64, Box<(Problem, Mismatch)>>;
+
+/// Set the elements of all matrices of one operand, 0 for A, 1 for B and 2 for C.
+fn fill<T>(elements: &mut [T], problem: &Problem, operand: usize, mut element: impl FnMut() -> T) {
+    let place = [problem.a, problem.b, problem.c][operand];
+    let (rows, columns) = problem.stored()[operand];
+    for matrix in 0..u64::from(problem.shape.batch) {
+        for row in 0..rows {
+            let start = (place.offset + matrix * place.stride + row * place.leading) as usize;
+            elements[start..start + columns as usize].fill_with(&mut element);
+        }
+    }
+}
+
+/// The next value in [-1, 1).
+fn value(sequence: &mut Sequence) -> f64 {
+    (sequence.draw() >> 40) as f64 / f64::from(1 << 23) - 1.0
+}
+
+fn converted<T: Element>(values: Vec<f32>) -> Vec<T> {
+    values.into_iter().map(|value| T::nearest(f64::from(value))).collect()
+}
+
+fn read<D: Device, T: Element + Pod>(
+    device: &D,
+    buffer: &D::Buffer,
+    like: &[T],
+) -> Result<Vec<T>, DeviceError> {
+    let mut after = like.to_vec();
+    device.read(buffer, bytemuck::cast_slice_mut(&mut after))?;
+    Ok(after)
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
+    use kernels::Operand;
+
     use super::*;
+    use crate::measure::is_right;
+    use crate::mock::{Mock, MockBuffer};
 
     #[test]
     fn seeded_problems_fit_their_buffers_and_some_are_long() {
@@ -176,12 +280,80 @@ mod tests {
         assert_eq!(long(|shape| shape.k), 1);
         let shared = |problem: &&Problem| problem.shape.batch > 1 && problem.b.stride == 0;
         assert!(problems.iter().any(|problem| shared(&problem)));
-        for problem in &problems {
-            for input in [problem.a, problem.b] {
-                let end = extent(input, problem.shape.batch.into()) + input.offset;
-                assert!(end <= INPUT as u64, "{problem:?}");
+    }
+
+    /// Problems in every form, small enough for an unoptimised build.
+    fn few() -> Vec<Problem> {
+        seeded(ProblemClass::F32_NN, 12, 24, 5)
+    }
+
+    #[test]
+    fn what_is_outside_the_matrices_of_a_and_b_is_nan_and_no_two_matrices_meet() {
+        let pool = Pool::<f32, _>::new(&Mock::default(), &few(), 1).unwrap();
+        let lengths = [0, 1].map(|input| pool.inputs[input].len() as u64);
+        let mut read = [0, 1].map(|input| vec![false; pool.inputs[input].len()]);
+        let edge = EDGE as usize;
+        for problem in &pool.problems {
+            problem.check(lengths[0], lengths[1], pool.before.len() as u64).unwrap();
+            for (input, read) in read.iter_mut().enumerate() {
+                let mut is_read = vec![false; read.len()];
+                fill(&mut is_read, problem, input, || true);
+                for (before, now) in read.iter_mut().zip(is_read) {
+                    assert!(!(*before && now), "matrices of two problems overlap");
+                    *before |= now && problem.alpha != 0.0;
+                }
             }
         }
+        for (input, read) in pool.inputs.iter().zip(&read) {
+            assert!(input.iter().zip(read).all(|(value, read)| value.is_nan() != *read));
+            assert!(
+                input[..edge].iter().chain(&input[input.len() - edge..]).all(|one| one.is_nan())
+            );
+        }
+        assert!(pool.outputs.is_sorted_by(|one, other| one.start > other.end));
+        assert!(pool.problems.iter().any(|problem| problem.alpha == 0.0));
+    }
+
+    #[test]
+    fn a_write_to_an_input_or_outside_c_is_found_and_its_problem_named() {
+        let device = Mock::default();
+        let configuration = Configuration::universal();
+        let mut kernel = device.build(&configuration.program(ProblemClass::F32_NN)).unwrap();
+        let mut wrong = |buffer: usize, position: &dyn Fn(&Pool<f32, MockBuffer>) -> usize| {
+            let pool = Pool::<f32, _>::new(&device, &few(), 1).unwrap();
+            assert!(pool.run(&device, &mut kernel, &configuration).unwrap().is_ok());
+            let mut memory = pool.buffers[buffer].alias();
+            let position = position(&pool);
+            let mut elements = vec![0.0_f32; position + 1];
+            device.read(&memory, bytemuck::cast_slice_mut(&mut elements)).unwrap();
+            elements[position] = 7.0;
+            device.write(&mut memory, bytemuck::cast_slice(&elements)).unwrap();
+            pool.compare(&device).unwrap().unwrap_err()
+        };
+        let (_, mismatch) = *wrong(0, &|_| 0);
+        assert_eq!(mismatch, Mismatch::Input { matrix: 'A', position: 0 });
+        let (_, mismatch) = *wrong(1, &|pool| pool.inputs[1].len() - 1);
+        assert!(matches!(mismatch, Mismatch::Input { matrix: 'B', .. }));
+        for at in [0, 4, 11] {
+            let (problem, mismatch) = *wrong(2, &|pool| pool.outputs[at].end);
+            assert!(matches!(mismatch, Mismatch::Outside { .. }), "{mismatch}");
+            assert_eq!(problem.shape, few()[at].shape);
+        }
+        let (_, mismatch) = *wrong(2, &|_| 3);
+        assert!(matches!(mismatch, Mismatch::Outside { position: 3, .. }));
+    }
+
+    #[test]
+    fn a_kernel_that_writes_behind_c_is_found_by_every_check() {
+        let device = Mock { overruns: vec!["universal".to_owned()], ..Mock::default() };
+        let configuration = Configuration::universal();
+        let program = configuration.program(ProblemClass::F32_NN);
+        let mut kernel = device.build(&program).unwrap();
+        let pool = Pool::<f32, _>::new(&device, &few(), 1).unwrap();
+        let (_, mismatch) = *pool.run(&device, &mut kernel, &configuration).unwrap().unwrap_err();
+        assert!(matches!(mismatch, Mismatch::Outside { .. }), "{mismatch}");
+        let right = is_right(&device, &mut kernel, &configuration, program.class);
+        assert_eq!(right, Ok(false));
     }
 
     #[test]

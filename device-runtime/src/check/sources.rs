@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use bytemuck::Pod;
 use half::f16;
 use kernels::reference::{Element, Sequence};
-use kernels::{Configuration, Family, Misfit, Problem, space};
+use kernels::{Configuration, Family, Misfit, Problem, families, space};
 use selector_core::{ElementType, Precision, ProblemClass, Transposes};
 
 use super::Wrong;
 use super::cases::{Pool, every_size, seeded};
-use crate::scratch::Scratch;
-use crate::{Arguments, Device, DeviceError, steps};
+use crate::{Device, DeviceError};
 
 /// Seeded problems for each configuration.
 const PROBLEMS: usize = 40;
@@ -48,51 +47,79 @@ pub struct SourceReport {
 }
 
 impl SourceUnit {
-    /// Every program of the kernel space in f32 with its four transposes, and the universal kernel
-    /// in every class; shuffled by `seed` if there is one.
+    /// Every program of the kernel space and the universal kernel, in every class. With a seed they are
+    /// shuffled and then dealt out, so that each family and class soon has its turn.
     #[must_use]
     pub fn all(seed: Option<u64>) -> Vec<Self> {
-        let f32_classes = Transposes::ALL.map(|one| ProblemClass::new(Precision::F32, one));
-        let units = Self::by_program(space::all(), &f32_classes, seed);
-        universal_units().chain(units).collect()
+        let units = universal_units().chain(Self::by_program(space::all())).collect();
+        Self::in_order(units, seed)
     }
 
-    /// Every program of one family in every class; shuffled by `seed` if there is one.
+    /// Every program of one family in every class; shuffled and dealt out if there is a seed.
     #[must_use]
     pub fn of_family(family: &'static dyn Family, seed: Option<u64>) -> Vec<Self> {
-        let classes: Vec<_> = ProblemClass::all().collect();
         let all = space::all().into_iter();
         let configurations: Vec<_> =
             all.filter(|configuration| configuration.family().name() == family.name()).collect();
         if configurations.is_empty() {
             return universal_units().collect();
         }
-        Self::by_program(configurations, &classes, seed)
+        Self::in_order(Self::by_program(configurations), seed)
     }
 
-    fn by_program(
-        configurations: Vec<Configuration>,
-        classes: &[ProblemClass],
-        seed: Option<u64>,
-    ) -> Vec<Self> {
+    fn by_program(configurations: Vec<Configuration>) -> Vec<Self> {
         let mut by_program: BTreeMap<String, Self> = BTreeMap::new();
         for configuration in configurations {
-            for &class in classes {
+            for class in ProblemClass::all() {
                 let unit = by_program
                     .entry(configuration.program(class).name)
                     .or_insert_with(|| Self { class, configurations: Vec::new() });
                 unit.configurations.push(configuration.clone());
             }
         }
-        let mut units: Vec<Self> = by_program.into_values().collect();
-        if let Some(seed) = seed {
-            let mut sequence = Sequence::new(seed);
-            for last in (1..units.len()).rev() {
-                units.swap(last, sequence.below(last as u64 + 1) as usize);
-            }
-        }
-        units
+        by_program.into_values().collect()
     }
+
+    fn in_order(units: Vec<Self>, seed: Option<u64>) -> Vec<Self> {
+        match seed {
+            Some(seed) => deal(shuffled(units, seed), seed),
+            None => units,
+        }
+    }
+
+    fn family(&self) -> &'static str {
+        self.configurations.first().map_or("", |configuration| configuration.family().name())
+    }
+}
+
+fn shuffled<T>(mut items: Vec<T>, seed: u64) -> Vec<T> {
+    let mut sequence = Sequence::new(seed);
+    for last in (1..items.len()).rev() {
+        items.swap(last, sequence.below(last as u64 + 1) as usize);
+    }
+    items
+}
+
+/// One unit of each family and class, then the next of each, and so on. Within a round all families come
+/// in one class before another, and the precisions take turns.
+fn deal(units: Vec<SourceUnit>, seed: u64) -> Vec<SourceUnit> {
+    let of = |precision, seed| {
+        shuffled(Transposes::ALL.map(|one| ProblemClass::new(precision, one)).to_vec(), seed)
+    };
+    let each: Vec<_> = Precision::ALL.into_iter().zip(seed..).map(|(one, seed)| of(one, seed)).collect();
+    let turns = 0..Transposes::ALL.len();
+    let classes = turns.flat_map(|turn| each.iter().filter_map(move |classes| classes.get(turn).copied()));
+    let mut hands: Vec<Vec<SourceUnit>> = Vec::new();
+    for class in classes {
+        for family in families::ALL {
+            let hand =
+                units.iter().filter(|unit| (unit.class, unit.family()) == (class, family.name()));
+            hands.push(hand.cloned().collect());
+        }
+    }
+    let rounds = hands.iter().map(Vec::len).max().unwrap_or(0);
+    let round = |number: usize| hands.iter().filter_map(move |hand| hand.get(number).cloned());
+    (0..rounds).flat_map(round).collect()
 }
 
 fn universal_units() -> impl Iterator<Item = SourceUnit> {
@@ -167,29 +194,15 @@ fn compare<D: Device, T: Element + Pod>(
     problems: &[Problem],
 ) -> Result<Result<f64, Box<Wrong>>, DeviceError> {
     let pool = Pool::<T, D::Buffer>::new(device, problems, 7)?;
-    let mut cases = Vec::new();
-    for problem in &pool.problems {
-        let case = Arguments::new(device, *problem, pool.buffers.each_ref());
-        cases.push(case.map_err(|_| DeviceError::TooLarge("a case"))?);
-    }
-    cases.retain(|case| case.problem().has_work());
-    let need = cases.iter().map(|case| configuration.scratch(case.problem())).max();
-    let mut scratch = Scratch::new();
-    scratch.reserve(device, need.unwrap_or(0))?;
-    for case in cases {
-        let arguments = case.with_scratch(device, configuration, scratch.buffer())?;
-        device.set_arguments(kernel, &arguments)?;
-        let launches = configuration.launches(arguments.problem());
-        steps::enqueue(device, kernel, &launches, arguments.scratch().is_some(), false)?;
-    }
-    Ok(pool.compare(device)?.map_err(|(problem, mismatch)| {
+    Ok(pool.run(device, kernel, configuration)?.map_err(|wrong| {
+        let (problem, mismatch) = *wrong;
         Box::new(Wrong { kernel: configuration.to_string(), problem, mismatch })
     }))
 }
 
 #[cfg(test)]
 mod tests {
-    use kernels::families;
+    use std::collections::BTreeSet;
 
     use super::*;
     use crate::mock::{Enqueued, Mock};
@@ -200,10 +213,40 @@ mod tests {
         for seed in [None, Some(1)] {
             let units = SourceUnit::all(seed);
             let count: usize = units.iter().map(|unit| unit.configurations.len()).sum();
-            assert_eq!(count, ProblemClass::COUNT + space::all().len() * 4);
+            assert_eq!(count, (1 + space::all().len()) * ProblemClass::COUNT);
             let tile = units.iter().filter(|unit| unit.configurations[0].family().name() == "tile");
-            assert_eq!(tile.count(), 64 * 4);
+            assert_eq!(tile.count(), 64 * ProblemClass::COUNT);
         }
+    }
+
+    #[test]
+    fn every_family_in_every_class_has_its_turn_before_any_has_a_second() {
+        let of = |units: &[SourceUnit]| -> BTreeSet<_> {
+            units.iter().map(|unit| (unit.family(), unit.class.to_string())).collect()
+        };
+        let kinds = families::ALL.len();
+        for seed in [1, 2] {
+            let units = SourceUnit::all(Some(seed));
+            assert_eq!(
+                of(&units[..kinds * ProblemClass::COUNT]).len(),
+                kinds * ProblemClass::COUNT
+            );
+            for (precision, first) in Precision::ALL.into_iter().zip((0..).step_by(kinds)) {
+                let turn = &units[first..first + kinds];
+                assert!(turn.iter().all(|unit| unit.class.precision == precision));
+                assert_eq!(
+                    turn.iter().map(SourceUnit::family).collect::<BTreeSet<_>>().len(),
+                    kinds
+                );
+            }
+        }
+        let names =
+            |seed| SourceUnit::all(Some(seed)).iter().map(SourceUnit::family).collect::<Vec<_>>();
+        assert_eq!(names(1), names(1));
+        let programs = |seed| -> Vec<_> {
+            SourceUnit::all(Some(seed)).into_iter().map(|unit| unit.configurations).collect()
+        };
+        assert_ne!(programs(1), programs(2));
     }
 
     #[test]

@@ -65,6 +65,10 @@ pub enum Event {
     Build,
     /// The kernel is about to run.
     Launch,
+    /// The device runs nothing in this process any more, which ends.
+    Lost(String),
+    /// The machine cannot measure now; the process ends.
+    Machine(String),
     /// Something to tell the user.
     Note(String),
     /// The answer: a line of the data set.
@@ -165,6 +169,8 @@ impl<'a> Child<'a> {
                 Ok(Event::Build) => phase = Phase::Build,
                 Ok(Event::Launch) => phase = Phase::Launch,
                 Ok(Event::Note(note)) => (self.note)(note),
+                Ok(Event::Lost(why)) => return Err(WorkerFailure::Lost(why)),
+                Ok(Event::Machine(why)) => return Err(WorkerFailure::Machine(why)),
                 Ok(Event::Ready) => {}
                 Ok(Event::Row(line)) => {
                     return Row::parse(&line).map_err(|_| WorkerFailure::Died(phase));
@@ -242,6 +248,10 @@ mod tests {
         assert_eq!(crash, Err(WorkerFailure::Died(Phase::Build)));
         let crash = measure("read line; echo '\"launch\"'; kill -9 $$", &go);
         assert_eq!(crash, Err(WorkerFailure::Died(Phase::Launch)));
+        let lost = measure("read line; echo '{\"lost\":\"why\"}'; exec sleep 60", &go);
+        assert_eq!(lost, Err(WorkerFailure::Lost("why".to_owned())));
+        let full = measure("read line; echo '{\"machine\":\"why\"}'", &go);
+        assert_eq!(full, Err(WorkerFailure::Machine("why".to_owned())));
         assert_eq!(
             measure("exec sleep 60", &AtomicBool::new(true)),
             Err(WorkerFailure::Interrupted)

@@ -27,6 +27,16 @@ pub struct Mock {
     pub broken_launches: Vec<String>,
     /// Programs that compute something else, by the beginning of their name.
     pub wrong_results: Vec<String>,
+    /// Programs whose launch takes the device down, by the beginning of their name.
+    pub deadly: Vec<String>,
+    /// Whether the device is gone.
+    pub lost: Cell<bool>,
+    /// Whether nothing can be built: as if the disk were full.
+    pub broken_compiler: bool,
+    /// Bytes of memory that are free; beyond, allocating fails.
+    pub free_memory: u64,
+    /// Programs that also write the element behind C, by the beginning of their name.
+    pub overruns: Vec<String>,
     /// Most work-items of a work-group that a kernel can have.
     pub kernel_work_group: u64,
     /// Programs built from source.
@@ -99,6 +109,11 @@ impl Default for Mock {
             broken_builds: Vec::new(),
             broken_launches: Vec::new(),
             wrong_results: Vec::new(),
+            deadly: Vec::new(),
+            lost: Cell::new(false),
+            broken_compiler: false,
+            free_memory: u64::MAX,
+            overruns: Vec::new(),
             kernel_work_group: 1024,
             built: Cell::new(0),
             loaded: Cell::new(0),
@@ -128,6 +143,10 @@ impl Mock {
         DeviceError::Call { call, code, reason: "told to fail".to_owned() }
     }
 
+    fn alive(&self, call: &'static str) -> Result<(), DeviceError> {
+        if self.lost.get() { Err(Self::refused(call, -36)) } else { Ok(()) }
+    }
+
     /// Compute the whole problem at once: launches of one call never overlap.
     fn compute<T: Element + bytemuck::Pod>(
         &self,
@@ -141,6 +160,13 @@ impl Mock {
         if Self::listed(&self.wrong_results, program) {
             let first = arguments.matrices()[2].1.offset as usize;
             after[first] = T::nearest(after[first].to_f64() + 1.0);
+        }
+        if Self::listed(&self.overruns, program) {
+            let problem = arguments.problem().problem();
+            let [.., end] = problem.buffer_lengths().unwrap_or_default();
+            if let Some(behind) = after.get_mut(end as usize) {
+                *behind = T::nearest(behind.to_f64() + 1.0);
+            }
         }
         c.0.borrow_mut().copy_from_slice(bytemuck::cast_slice(&after));
     }
@@ -176,7 +202,8 @@ impl Device for Mock {
     }
 
     fn build(&self, program: &Program) -> Result<MockKernel, DeviceError> {
-        if Self::listed(&self.broken_builds, &program.name) {
+        self.alive("clCreateProgramWithSource")?;
+        if self.broken_compiler || Self::listed(&self.broken_builds, &program.name) {
             let log = "told to fail".to_owned();
             return Err(DeviceError::Build { program: program.name.clone(), log });
         }
@@ -202,6 +229,10 @@ impl Device for Mock {
     }
 
     fn allocate(&self, bytes: u64) -> Result<MockBuffer, DeviceError> {
+        self.alive("clCreateBuffer")?;
+        if bytes > self.free_memory {
+            return Err(Self::refused("clCreateBuffer", -4));
+        }
         if bytes > self.info.largest_buffer {
             return Err(Self::refused("clCreateBuffer", -61));
         }
@@ -249,6 +280,10 @@ impl Device for Mock {
     }
 
     fn enqueue(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<MockEvent, DeviceError> {
+        if Self::listed(&self.deadly, &kernel.program) {
+            self.lost.set(true);
+        }
+        self.alive("clEnqueueNDRangeKernel")?;
         if !kernel.ready || launch.function >= kernel.functions {
             return Err(Self::refused("clEnqueueNDRangeKernel", -52));
         }

@@ -6,6 +6,7 @@
     reason = "a test may print, and ends by a panic"
 )]
 
+pub(crate) mod faulty;
 pub(crate) mod parted;
 
 use std::path::{Path, PathBuf};

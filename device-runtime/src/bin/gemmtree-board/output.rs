@@ -154,6 +154,10 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
     }
     match cause.downcast_ref::<CollectError>() {
         Some(CollectError::Interrupted) => Some("run the same command again to go on"),
+        Some(CollectError::Machine { .. }) => Some(
+            "every row before is kept: free memory or disk, or end what else uses the device, and run \
+             the same command again; if it stops at the same row again, leave that out of the plan",
+        ),
         _ => None,
     }
 }
@@ -180,7 +184,11 @@ fn code(error: &anyhow::Error) -> u8 {
             )
         })
     };
-    if error.chain().any(failed_io) { UNEXPECTED } else { MISTAKE }
+    let failed_machine = |cause: &(dyn std::error::Error + 'static)| {
+        matches!(cause.downcast_ref(), Some(CollectError::Machine { .. }))
+    };
+    let failed = error.chain().any(|cause| failed_io(cause) || failed_machine(cause));
+    if failed { UNEXPECTED } else { MISTAKE }
 }
 
 fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use anyhow::{Context, bail};
 use device_runtime::collect::{Event, Request};
-use device_runtime::measure::{Measurer, Phase};
+use device_runtime::measure::{Fault, Measurer, Phase};
 use kernels::measurement::Timing;
 
 use super::DeviceArgs;
@@ -44,10 +44,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
                 Phase::Launch => Event::Launch,
             });
         };
-        let row = measurer.measure(&row, phase, |note| send(Event::Note(note)));
-        send(Event::Row(row.line().trim_end().to_owned()));
+        let event = match measurer.measure(&row, phase, |note| send(Event::Note(note))) {
+            Ok(row) => Event::Row(row.line().trim_end().to_owned()),
+            Err(fault @ Fault::Lost(_)) => Event::Lost(fault.to_string()),
+            Err(fault) => Event::Machine(fault.to_string()),
+        };
+        let goes_on = matches!(event, Event::Row(_));
+        send(event);
         if let Some(error) = failed.take() {
             return Err(error);
+        }
+        if !goes_on {
+            return Ok(());
         }
     }
     Ok(())
