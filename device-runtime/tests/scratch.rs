@@ -42,7 +42,8 @@ fn parts_are_summed_right_whatever_the_order_of_the_queue() {
         for transposes in [Transposes::Nn, Transposes::Tt] {
             let class = ProblemClass::new(Precision::F32, transposes);
             // One part wants no memory, and then the kernel is given a null pointer.
-            let unit = SourceUnit { class, configurations: [1, 3, 8].map(parted).to_vec() };
+            let configurations = [1, 3, 8].map(parted).to_vec();
+            let unit = SourceUnit { class, configurations, sample: None };
             let report = check_sources(&device, &unit).unwrap();
             assert!(report.wrong.is_empty(), "{:?}", report.wrong);
             assert_eq!((report.configurations, report.ruled_out.len()), (3, 0));

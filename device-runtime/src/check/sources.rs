@@ -1,7 +1,7 @@
 //! The whole kernel space, built from source, against the reference.
 //!
-//! A unit is one program of one class: its kernel on every size, then each configuration of the
-//! program on seeded problems.
+//! A unit is one program of one class: its kernel on every size, or on a sample of them where time is
+//! short, then each configuration of the program on seeded problems.
 
 use std::collections::BTreeMap;
 
@@ -20,6 +20,9 @@ const PROBLEMS: usize = 40;
 /// Largest size of a seeded problem.
 const LARGEST: u32 = 96;
 
+/// In a sample, one of so many problems of [`every_size`] is computed.
+const SAMPLED: usize = 5;
+
 /// One program and the configurations that share it.
 #[derive(Clone, Debug)]
 pub struct SourceUnit {
@@ -27,6 +30,8 @@ pub struct SourceUnit {
     pub class: ProblemClass,
     /// The configurations, at least one.
     pub configurations: Vec<Configuration>,
+    /// Seed of the sample of sizes; `None` for every size.
+    pub sample: Option<u64>,
 }
 
 /// What a unit did.
@@ -48,14 +53,15 @@ pub struct SourceReport {
 
 impl SourceUnit {
     /// Every program of the kernel space and the universal kernel, in every class. With a seed they are
-    /// shuffled and then dealt out, so that each family and class soon has its turn.
+    /// shuffled and then dealt out, so that each family and class soon has its turn, and each computes a
+    /// sample of the sizes.
     #[must_use]
     pub fn all(seed: Option<u64>) -> Vec<Self> {
         let units = universal_units().chain(Self::by_program(space::all())).collect();
         Self::in_order(units, seed)
     }
 
-    /// Every program of one family in every class; shuffled and dealt out if there is a seed.
+    /// Every program of one family in every class; shuffled, dealt out and sampled if there is a seed.
     #[must_use]
     pub fn of_family(family: &'static dyn Family, seed: Option<u64>) -> Vec<Self> {
         let all = space::all().into_iter();
@@ -73,7 +79,7 @@ impl SourceUnit {
             for class in ProblemClass::all() {
                 let unit = by_program
                     .entry(configuration.program(class).name)
-                    .or_insert_with(|| Self { class, configurations: Vec::new() });
+                    .or_insert_with(|| Self { class, configurations: Vec::new(), sample: None });
                 unit.configurations.push(configuration.clone());
             }
         }
@@ -82,7 +88,13 @@ impl SourceUnit {
 
     fn in_order(units: Vec<Self>, seed: Option<u64>) -> Vec<Self> {
         match seed {
-            Some(seed) => deal(shuffled(units, seed), seed),
+            Some(seed) => {
+                let mut units = deal(shuffled(units, seed), seed);
+                for (unit, number) in units.iter_mut().zip(seed..) {
+                    unit.sample = Some(number);
+                }
+                units
+            }
             None => units,
         }
     }
@@ -123,8 +135,11 @@ fn deal(units: Vec<SourceUnit>, seed: u64) -> Vec<SourceUnit> {
 }
 
 fn universal_units() -> impl Iterator<Item = SourceUnit> {
-    ProblemClass::all()
-        .map(|class| SourceUnit { class, configurations: vec![Configuration::universal()] })
+    ProblemClass::all().map(|class| SourceUnit {
+        class,
+        configurations: vec![Configuration::universal()],
+        sample: None,
+    })
 }
 
 /// Check one unit.
@@ -175,7 +190,14 @@ fn check<D: Device, T: Element + Pod>(
         }
         let mut problems = seeded(class, PROBLEMS, LARGEST, number as u64);
         if report.configurations == 0 {
-            problems.extend(every_size(class));
+            let all = every_size(class);
+            match unit.sample {
+                Some(seed) => {
+                    let count = all.len() / SAMPLED;
+                    problems.extend(shuffled(all, seed).into_iter().take(count));
+                }
+                None => problems.extend(all),
+            }
         }
         report.configurations += 1;
         report.problems += problems.len();
@@ -265,6 +287,9 @@ mod tests {
         let report = check_sources(&Mock::default(), unit).unwrap();
         assert!(report.wrong.is_empty() && report.worst <= 1.0);
         assert_eq!((report.configurations, report.problems), (10, 10 * PROBLEMS + 1000));
+        let sampled = SourceUnit { sample: Some(1), ..unit.clone() };
+        let report = check_sources(&Mock::default(), &sampled).unwrap();
+        assert_eq!((report.configurations, report.problems), (10, 10 * PROBLEMS + 200));
         let wrong = Mock { wrong_results: vec!["tile:".to_owned()], ..Mock::default() };
         let report = check_sources(&wrong, unit).unwrap();
         assert_eq!(report.wrong.len(), 10);
@@ -273,7 +298,11 @@ mod tests {
 
     #[test]
     fn a_kernel_of_two_steps_is_checked_with_one_buffer_of_scratch() {
-        let unit = SourceUnit { class: ProblemClass::F32_NN, configurations: vec![parted(3)] };
+        let unit = SourceUnit {
+            class: ProblemClass::F32_NN,
+            configurations: vec![parted(3)],
+            sample: None,
+        };
         let device = Mock::default();
         let report = check_sources(&device, &unit).unwrap();
         assert!(report.wrong.is_empty() && report.configurations == 1);

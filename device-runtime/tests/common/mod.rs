@@ -8,6 +8,7 @@
 
 pub(crate) mod faulty;
 pub(crate) mod parted;
+pub(crate) mod sample;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -1,0 +1,138 @@
+//! Positions beyond 2³¹ elements, on every family: an index of 31 bits would wrap there, silently.
+#![expect(
+    unsafe_code,
+    clippy::unwrap_used,
+    reason = "the caller's side of OpenCL; a test ends by a panic"
+)]
+
+mod common;
+
+use std::ptr;
+
+use cl3::command_queue::{enqueue_read_buffer, enqueue_write_buffer};
+use common::device;
+use common::sample::of_every_family;
+use device_runtime::opencl::OpenClBuffer;
+use device_runtime::{Arguments, Device, OpenCl};
+use half::f16;
+use kernels::{Configuration, Operand, Problem, reference};
+use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
+use opencl3::types::CL_BLOCKING;
+use selector_core::GemmShape;
+
+/// Rows of this length put the second one beyond 2³¹ elements.
+const LEADING: u64 = (1 << 31) + 16;
+const SIDE: usize = 8;
+
+fn matrix(device: &OpenCl, elements: u64) -> OpenClBuffer {
+    let bytes = 2 * elements as usize;
+    // SAFETY: no host pointer is given.
+    let buffer = unsafe {
+        Buffer::create(device.context(), CL_MEM_READ_WRITE, bytes, ptr::null_mut()).unwrap()
+    };
+    OpenClBuffer::new(buffer).unwrap()
+}
+
+fn write(device: &OpenCl, buffer: &OpenClBuffer, element: u64, values: &[f16]) {
+    let (queue, at, bytes) =
+        (device.queue(), 2 * element as usize, bytemuck::cast_slice::<_, u8>(values));
+    // SAFETY: the copy is waited for, and inside the buffer.
+    unsafe {
+        enqueue_write_buffer(
+            queue,
+            buffer.memory(),
+            CL_BLOCKING,
+            at,
+            bytes.len(),
+            bytes.as_ptr().cast(),
+            0,
+            ptr::null(),
+        )
+        .unwrap();
+    }
+}
+
+fn read(device: &OpenCl, buffer: &OpenClBuffer, element: u64, values: &mut [f16]) {
+    let bytes = bytemuck::cast_slice_mut::<_, u8>(values);
+    // SAFETY: the copy is waited for, and inside the buffer.
+    unsafe {
+        enqueue_read_buffer(
+            device.queue(),
+            buffer.memory(),
+            CL_BLOCKING,
+            2 * element as usize,
+            bytes.len(),
+            bytes.as_mut_ptr().cast(),
+            0,
+            ptr::null(),
+        )
+        .unwrap();
+    }
+}
+
+/// Rows of `values`, so far apart as `operand` says.
+fn put(device: &OpenCl, buffer: &OpenClBuffer, operand: Operand, values: &[f16], columns: usize) {
+    for (row, values) in (0..).zip(values.chunks(columns)) {
+        write(device, buffer, row * operand.leading, values);
+    }
+}
+
+/// Compute 2×2×8 with far rows in the operand of this number; how far C is from what it should be.
+fn error(
+    device: &OpenCl,
+    configuration: &Configuration,
+    far: usize,
+    buffers: [&OpenClBuffer; 3],
+) -> f32 {
+    let shape = GemmShape::new(2, 2, SIDE as u32, 1);
+    let mut problem = Problem::packed("f16-nn".parse().unwrap(), shape);
+    let near = problem;
+    [&mut problem.a, &mut problem.b, &mut problem.c][far].leading = LEADING;
+    let [a, b] = [(1, 4), (2, 16)].map(|(seed, length)| -> Vec<f16> {
+        reference::values(length, seed).into_iter().map(f16::from_f32).collect()
+    });
+    put(device, buffers[0], problem.a, &a, 2);
+    put(device, buffers[1], problem.b, &b, SIDE);
+    put(device, buffers[2], problem.c, &[f16::NAN; 16], SIDE);
+    let mut kernel = device.build(&configuration.program(problem.class)).unwrap();
+    let arguments = Arguments::new(device, problem, buffers).unwrap();
+    let scratch = configuration.scratch(arguments.problem());
+    let scratch = (scratch > 0).then(|| device.allocate(scratch).unwrap());
+    let arguments = arguments.with_scratch(device, configuration, scratch.as_ref()).unwrap();
+    device.set_arguments(&mut kernel, &arguments).unwrap();
+    for launch in configuration.launches(arguments.problem()).iter() {
+        device.enqueue(&mut kernel, launch).unwrap();
+    }
+    device.finish().unwrap();
+    let mut expected = [f16::ZERO; 16];
+    reference::gemm(&near.check(4, 16, 16).unwrap(), &a, &b, &mut expected);
+    let mut found = [f16::ZERO; 16];
+    for (row, found) in (0..).zip(found.chunks_mut(SIDE)) {
+        read(device, buffers[2], row * problem.c.leading, found);
+    }
+    let errors =
+        found.iter().zip(&expected).map(|(one, other)| (one.to_f32() - other.to_f32()).abs());
+    // NaN is not below anything.
+    errors.fold(0.0, |worst, error| if error <= worst { worst } else { error })
+}
+
+#[test]
+fn rows_that_begin_beyond_two_to_the_31_elements_are_read_and_written_where_they_are() {
+    let Some(device) = device() else { return };
+    let length = LEADING + SIDE as u64;
+    if device.info().largest_buffer < 2 * length {
+        println!("skipped: no buffer of the device holds {} bytes", 2 * length);
+        return;
+    }
+    // Of its 4 GiB only the pages of two rows are ever touched.
+    let (large, small) = (matrix(&device, length), [(); 2].map(|()| matrix(&device, 64)));
+    for configuration in of_every_family(1) {
+        for far in 0..3 {
+            let [one, other] = &small;
+            let mut buffers = [one, other, other];
+            (buffers[far], buffers[(far + 1) % 3], buffers[(far + 2) % 3]) = (&large, one, other);
+            let error = error(&device, &configuration, far, buffers);
+            assert!(error < 1e-2, "{configuration}, operand {far}: {error}");
+        }
+    }
+}
