@@ -17,7 +17,7 @@ help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
 	@echo 'make test           everything that must hold; what CI runs'
 	@echo 'make check          formatting, lints and documentation only'
-	@echo 'make kernels-all    every kernel on every case against the reference (up to 30 minutes)'
+	@echo 'make kernels-all    every kernel on every case against the reference (hours)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'

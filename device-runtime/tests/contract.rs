@@ -13,8 +13,22 @@ use half::f16;
 use kernels::measurement::Status;
 use kernels::plan::PlanRow;
 use kernels::reference::{self, Element, Expectation};
-use kernels::{Configuration, Limits, Problem};
+use kernels::{Configuration, Limits, Problem, SubGroups};
 use selector_core::{GemmShape, ProblemClass};
+
+/// A configuration of every family that the device can run.
+fn fitting(device: &OpenCl) -> Vec<Configuration> {
+    let mut all = of_every_family(1);
+    all.retain(|configuration| configuration.fits(&device.info().limits).is_ok());
+    all
+}
+
+/// A device that has room for every kernel.
+fn roomy() -> Mock {
+    let mut mock = Mock::default();
+    (mock.info.limits.local_memory, mock.info.limits.sub_groups) = (1 << 20, SubGroups::ALL);
+    mock
+}
 
 /// Compute on buffers that are just long enough.
 fn computed<D: Device, T: Element + Pod>(
@@ -71,7 +85,7 @@ fn broadcast_batch<T: Element + Pod>(
 #[test]
 fn a_long_batch_that_shares_an_input_of_exactly_its_length_is_right() {
     let Some(device) = device() else { return };
-    for configuration in of_every_family(1) {
+    for configuration in fitting(&device) {
         broadcast_batch::<f32>(&device, &configuration, "f32-nn".parse().unwrap());
         broadcast_batch::<f16>(&device, &configuration, "f16-tt".parse().unwrap());
     }
@@ -96,7 +110,7 @@ fn alike(
 #[test]
 fn half_precision_is_summed_in_single_rounds_once_and_overflows_to_infinity() {
     let Some(device) = device() else { return };
-    for configuration in of_every_family(1) {
+    for configuration in fitting(&device) {
         for class in ["f16-nn", "f16-tt"] {
             let is = |k, value, expected: f32| {
                 let c = alike(&device, &configuration, class, k, value);
@@ -120,8 +134,7 @@ fn row(configuration: Configuration) -> PlanRow {
 #[test]
 fn a_kernels_own_limit_below_the_devices_rules_it_out_before_it_is_launched() {
     for configuration in of_every_family(2) {
-        let mut small = Mock { kernel_work_group: 32, ..Mock::default() };
-        small.info.limits.local_memory = 1 << 20;
+        let small = Mock { kernel_work_group: 32, ..roomy() };
         let mut measurer = Measurer::new(small);
         let runs = configuration.work_group() <= 32;
         let row = measurer.measure(&row(configuration.clone()), |_| {}, |_| {}).unwrap();
@@ -135,7 +148,9 @@ fn a_kernels_own_limit_below_the_devices_rules_it_out_before_it_is_launched() {
 fn a_device_without_room_for_a_kernel_never_sees_its_source() {
     for configuration in of_every_family(2) {
         let mut small = Mock::default();
-        small.info.limits = Limits { work_group: 16, work_items: [16, 1, 1], local_memory: 1024 };
+        let (work_group, work_items) = (16, [16, 1, 1]);
+        let sub_groups = SubGroups::NONE;
+        small.info.limits = Limits { work_group, work_items, local_memory: 1024, sub_groups };
         let fits = configuration.fits(&small.info.limits).is_ok();
         let mut measurer = Measurer::new(small);
         let row = measurer.measure(&row(configuration.clone()), |_| {}, |_| {}).unwrap();
@@ -148,11 +163,6 @@ fn a_device_without_room_for_a_kernel_never_sees_its_source() {
 #[test]
 fn what_does_not_build_run_or_compute_right_costs_its_own_family_only() {
     let all = of_every_family(1);
-    let roomy = || {
-        let mut mock = Mock::default();
-        mock.info.limits.local_memory = 1 << 20;
-        mock
-    };
     for (number, broken) in all.iter().enumerate() {
         let own = || vec![broken.program(ProblemClass::F32_NN).name];
         let other = &all[(number + 1) % all.len()];

@@ -1,14 +1,14 @@
 //! How every configuration of every family is launched, and what rules it out.
 #![expect(clippy::unwrap_used, reason = "a test ends by a panic")]
 
-use kernels::{CheckedProblem, Configuration, Limits, Misfit, Problem, space};
+use kernels::{CheckedProblem, Configuration, Limits, Misfit, Problem, SubGroups, space};
 use selector_core::{GemmShape, ProblemClass};
 
 /// More than any kernel takes of anything.
 const PLENTY: u64 = 1 << 20;
 
 fn limits(work_group: u64, work_items: [u64; 3]) -> Limits {
-    Limits { work_group, work_items, local_memory: PLENTY }
+    Limits { work_group, work_items, local_memory: PLENTY, sub_groups: SubGroups::ALL }
 }
 
 fn everything() -> impl Iterator<Item = Configuration> {
