@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use selector_core::{ElementType, GemmShape, ProblemClass, Transposes};
+use selector_core::{GemmShape, Precision, ProblemClass, Transposes};
 use sha2::{Digest, Sha256};
 
 use crate::families;
@@ -53,7 +53,7 @@ pub fn hash() -> u64 {
 /// since work-groups may lie along what memory runs along.
 fn problems() -> Vec<CheckedProblem> {
     let classes =
-        [Transposes::Nn, Transposes::Tt].map(|one| ProblemClass::new(ElementType::F32, one));
+        [Transposes::Nn, Transposes::Tt].map(|one| ProblemClass::new(Precision::F32, one));
     let problem = |class, shape| Problem::packed(class, shape).check(u64::MAX, u64::MAX, u64::MAX);
     let each = classes.into_iter().flat_map(|class| SHAPES.map(|shape| problem(class, shape)));
     each.filter_map(Result::ok).collect()

@@ -90,8 +90,8 @@ impl SourceUnit {
         match seed {
             Some(seed) => {
                 let mut units = deal(shuffled(units, seed), seed);
-                for (unit, number) in units.iter_mut().zip(seed..) {
-                    unit.sample = Some(number);
+                for (number, unit) in (0..).zip(&mut units) {
+                    unit.sample = Some(seed.wrapping_add(number));
                 }
                 units
             }
@@ -118,9 +118,11 @@ fn deal(units: Vec<SourceUnit>, seed: u64) -> Vec<SourceUnit> {
     let of = |precision, seed| {
         shuffled(Transposes::ALL.map(|one| ProblemClass::new(precision, one)).to_vec(), seed)
     };
-    let each: Vec<_> = Precision::ALL.into_iter().zip(seed..).map(|(one, seed)| of(one, seed)).collect();
+    let numbered = (0..).zip(Precision::ALL);
+    let each: Vec<_> = numbered.map(|(number, one)| of(one, seed.wrapping_add(number))).collect();
     let turns = 0..Transposes::ALL.len();
-    let classes = turns.flat_map(|turn| each.iter().filter_map(move |classes| classes.get(turn).copied()));
+    let classes =
+        turns.flat_map(|turn| each.iter().filter_map(move |classes| classes.get(turn).copied()));
     let mut hands: Vec<Vec<SourceUnit>> = Vec::new();
     for class in classes {
         for family in families::ALL {
@@ -269,6 +271,7 @@ mod tests {
             SourceUnit::all(Some(seed)).into_iter().map(|unit| unit.configurations).collect()
         };
         assert_ne!(programs(1), programs(2));
+        assert_eq!(programs(u64::MAX).len(), programs(1).len());
     }
 
     #[test]

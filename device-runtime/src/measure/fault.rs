@@ -44,7 +44,7 @@ pub(super) fn of<D: Device>(device: &D, row: &PlanRow, error: DeviceError) -> Op
 fn memory(row: &PlanRow) -> u64 {
     let problem = Problem::packed(row.class, row.shape);
     let Ok(lengths) = problem.buffer_lengths() else { return u64::MAX };
-    let bytes = lengths.map(|length| length.saturating_mul(row.class.element.bytes()));
+    let bytes = lengths.map(|length| length.saturating_mul(row.class.element().bytes()));
     let checked = problem.check(lengths[0], lengths[1], lengths[2]);
     let scratch = checked.map_or(0, |checked| row.configuration.scratch(&checked));
     bytes.into_iter().fold(scratch, u64::saturating_add)

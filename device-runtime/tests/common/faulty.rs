@@ -54,7 +54,7 @@ impl Family for Faulty {
 
     fn program(&self, parameters: &[u16], class: ProblemClass) -> Program {
         let fault = parameters[0];
-        let element = if class.element.bytes() == 2 { "half" } else { "float" };
+        let element = if class.element().bytes() == 2 { "half" } else { "float" };
         Program {
             name: format!("faulty:{fault}/{class}"),
             source: SOURCE,
