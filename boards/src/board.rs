@@ -12,6 +12,7 @@ use crate::{Folder, Host, Label};
 /// Every board file that ships: its name and its text, by name.
 pub static ALL: &[(&str, &str)] = &[
     ("hikey960", include_str!("../devices/hikey960.toml")),
+    ("intel-cpu", include_str!("../devices/intel-cpu.toml")),
     ("nuc-gen9", include_str!("../devices/nuc-gen9.toml")),
     ("pocl-cpu", include_str!("../devices/pocl-cpu.toml")),
     ("rk3399", include_str!("../devices/rk3399.toml")),
@@ -282,7 +283,7 @@ mod tests {
         for (name, _) in ALL {
             let board = find(name).unwrap();
             assert_eq!(board.id, *name);
-            assert_eq!(board.over() == "local", *name == "pocl-cpu");
+            assert_eq!(board.over() == "local", name.ends_with("-cpu"));
         }
         let hikey = find("hikey960").unwrap();
         assert_eq!(Limits::from(hikey.limits).work_group, 384);
@@ -319,6 +320,9 @@ mod tests {
         let pocl = find("pocl-cpu").unwrap().device;
         assert!(pocl.matches("Portable Computing Language", "pthread-znver3"));
         assert!(!pocl.matches("NVIDIA CUDA", "pthread-znver3"));
+        let intel = find("intel-cpu").unwrap().device;
+        assert!(intel.matches("Intel(R) OpenCL", "AMD EPYC"));
+        assert!(!intel.matches("Portable Computing Language", "AMD EPYC"));
         assert!(Device::default().matches("", ""));
     }
 
@@ -348,7 +352,10 @@ mod tests {
     #[test]
     fn an_unknown_board_lists_the_known_ones_and_a_missing_file_is_named() {
         let message = find("hikey").unwrap_err().to_string();
-        assert!(message.contains("`hikey`") && message.contains("hikey960, nuc-gen9"), "{message}");
+        assert!(
+            message.contains("`hikey`") && message.contains("hikey960, intel-cpu, nuc-gen9"),
+            "{message}"
+        );
         for path in ["no/such.toml", "such.toml", "./such"] {
             assert!(matches!(find(path), Err(BoardError::Read { .. })), "{path}");
         }
