@@ -21,7 +21,7 @@ help:
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
-	@echo 'make figures-kernels the kernels beside other libraries on this CPU, and kept runs of other devices (about 20 minutes)'
+	@echo 'make figures-kernels the kernels beside other libraries on this CPU, and kept runs of other devices (up to 40 minutes)'
 	@echo 'make peers          install the peers that figures-selector and figures-kernels measure if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
@@ -71,7 +71,7 @@ peers:
 	@bash .ci/setup --peers
 	@bash benches/peers/setup.sh
 
-# After `make peers`; without them a peer is skipped.
+# After `make peers`; without them a peer or device is skipped. The machine should have nothing else to do.
 figures-kernels: build
 	@$(CARGO) build --release --package benches --quiet
 	@$(BIN)/figures kernels

@@ -13,19 +13,24 @@ if [ $# -lt 3 ] || [ $# -gt 5 ]; then
     exit 1
 fi
 platform=$1 device=$2 output=$(realpath "$3") size=${4:-1024} fraction=${5:-}
+seconds=${SECONDS_EACH:-3600}
 tuners=${CLBLAST_TUNERS:+$(realpath "$CLBLAST_TUNERS")/}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
+# Tuners that did not finish.
+cut=()
 tune() {
     local tuner=$1
     shift
     echo "$tuner $*" >&2
     # Some driver may crash or hang on some configuration; the others count all the same.
-    timeout "${SECONDS_EACH:-3600}" "${tuners}clblast_tuner_$tuner" \
-        -platform "$platform" -device "$device" -precision 32 "$@" >"$tuner.log" ||
+    timeout "$seconds" "${tuners}clblast_tuner_$tuner" \
+        -platform "$platform" -device "$device" -precision 32 "$@" >"$tuner.log" || {
         echo "warning: $tuner did not finish; the best that it had tried counts" >&2
+        cut+=("$tuner")
+    }
 }
 some=${fraction:+-fraction $fraction}
 quarter=$((size / 4))
@@ -66,13 +71,21 @@ for tuner in "${!kernels[@]}"; do
         logged "$tuner.log"
     } | sort -s -k1,1g | sed -n 1p | sed "s/^[^ ]* /$kernel /"
 done | sort >best
+finished=$(compgen -G 'clblast_*_32.json' | sed -n 1p || true)
+if [ -z "$finished" ] || ! [ -s best ]; then
+    echo "error: no tuner finished; \`$output\` is as it was" >&2
+    echo "  hint: see whether platform $platform has device $device (gemmtree-board devices)," \
+        "and whether SECONDS_EACH is enough" >&2
+    exit 1
+fi
 {
     echo "# CLBlast's parameters for f32, found by its own tuners: kernel, then NAME=VALUE"
-    finished=$(compgen -G 'clblast_*_32.json' | sed -n 1p)
     echo "# device: $(value "$finished" device)"
     echo "# platform: $(value "$finished" platform_version)"
     echo "# date: $(date --utc +%F)"
-    echo "# command: benches/peers/tune-clblast.sh $platform $device FILE $size $fraction" | sed 's/ *$//'
+    echo "# command: SECONDS_EACH=$seconds benches/peers/tune-clblast.sh $platform $device FILE $size $fraction" |
+        sed 's/ *$//'
+    [ ${#cut[@]} -eq 0 ] || echo "# cut short: ${cut[*]}"
     cat best
 } >"$output.new"
 mv "$output.new" "$output"

@@ -11,15 +11,16 @@ mod cublas;
 mod library;
 mod openblas;
 mod ours;
+mod race;
 mod record;
 mod run;
 mod shapes;
+mod space;
 mod stage;
 mod summary;
 mod timing;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub use class::Class;
 pub use record::{Header, Record, RecordError, Row};
@@ -52,17 +53,29 @@ pub trait Peer {
     /// The library refuses.
     fn enqueue(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<()>;
 
-    /// Wait until all is done.
+    /// Wait until all is done. Peers that do not use the stage's queue have their own way.
     ///
     /// # Errors
     /// A call failed.
-    fn finish(&mut self, stage: &Stage<'_>) -> anyhow::Result<()>;
+    fn finish(&mut self, stage: &Stage<'_>) -> anyhow::Result<()> {
+        stage.finish()
+    }
 
-    /// What C holds now. Before the first call of a task it holds NaN.
+    /// Let C hold NaN everywhere. Peers that do not use the stage's buffers have their own way.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    fn clear(&mut self, stage: &Stage<'_>, task: &mut Task) -> anyhow::Result<()> {
+        stage.clear(task)
+    }
+
+    /// What C holds now.
     ///
     /// # Errors
     /// It cannot be read.
-    fn result(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>>;
+    fn result(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>> {
+        stage.read(task)
+    }
 
     /// Nanoseconds of a call on the device that follows another, from the beginning of its first
     /// kernel to the end of its last; `None` if it tells no such time.
@@ -75,11 +88,6 @@ pub trait Peer {
         _task: &Task,
     ) -> anyhow::Result<Option<u64>> {
         Ok(None)
-    }
-
-    /// How long after its last call it still keeps the device busy.
-    fn settles_in(&self) -> Duration {
-        Duration::ZERO
     }
 }
 
@@ -95,6 +103,7 @@ pub struct Entry {
 pub static ALL: &[Entry] = &[
     Entry { name: OURS, open: ours::open },
     Entry { name: OURS_BEST, open: best::open },
+    Entry { name: SPACE_BEST, open: space::open },
     Entry { name: CLBLAST, open: clblast::open },
     Entry { name: CLBLAST_TUNED, open: clblast::open_tuned },
     Entry { name: CUBLAS, open: cublas::open },
@@ -105,6 +114,8 @@ pub static ALL: &[Entry] = &[
 pub const OURS: &str = "ours";
 /// The bundle: the kernel of its list that is fastest here.
 pub const OURS_BEST: &str = "ours-best";
+/// Of the whole kernel space the configuration that is fastest here, as far as a data set tells.
+pub const SPACE_BEST: &str = "space-best";
 /// CLBlast with the parameters that it ships.
 pub const CLBLAST: &str = "clblast";
 /// CLBlast with parameters that its own tuners found on the device.
@@ -117,6 +128,10 @@ pub const OPENBLAS: &str = "openblas";
 /// Where peers are looked for besides where the system has its libraries: files or folders.
 #[derive(Clone, Debug, Default)]
 pub struct Places {
+    /// The data set that knows the fastest configurations of each shape.
+    pub best_of: Option<PathBuf>,
+    /// How many of these are tried for a shape, at least one.
+    pub candidates: usize,
     /// CLBlast.
     pub clblast: Vec<PathBuf>,
     /// What `benches/peers/tune-clblast.sh` wrote.

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use benches::peers::{
     self, CLBLAST, CLBLAST_TUNED, CUBLAS, Header, OPENBLAS, OURS, OURS_BEST, Options, Outcome,
-    Places, Plan, Record, Stage,
+    Places, Plan, Record, SPACE_BEST, Stage,
 };
 use device_runtime::compile::compile;
-use device_runtime::{OpenCl, Runtime};
+use device_runtime::{Device, OpenCl, Runtime};
 use kernels::Configuration;
 use kernels::bundle::Bundle;
 use selector_core::{
@@ -49,7 +49,7 @@ fn run(
     let bundle = Bundle::parse(&bytes)?;
     let stage = Stage::new(Runtime::load(device, &bundle)?, places)?;
     let plan = Plan { sample: Duration::from_micros(200), rounds: 3, seed: 1 };
-    let options = Options { plan, only: Vec::new(), limit };
+    let options = Options { plan, only: Vec::new(), limit, set_aside: true };
     let mut header = Header::default();
     header.push("device", &stage.info().name);
     let mut told = 0;
@@ -60,7 +60,8 @@ fn run(
 /// Places where nothing is.
 fn nowhere() -> Places {
     let nothing = || vec![PathBuf::from("/nowhere/libpeer.so")];
-    Places { clblast: nothing(), clblast_parameters: None, cublas: nothing(), openblas: nothing() }
+    let (clblast, cublas, openblas) = (nothing(), nothing(), nothing());
+    Places { clblast, cublas, openblas, ..Places::default() }
 }
 
 #[test]
@@ -73,6 +74,7 @@ fn a_peer_that_is_not_there_is_skipped_with_the_reason_and_ours_is_measured() {
     for (peer, reason) in [
         (CLBLAST, "/nowhere/libpeer.so"),
         (CLBLAST_TUNED, "tune-clblast.sh"),
+        (SPACE_BEST, "no data set"),
         (CUBLAS, ""),
         (OPENBLAS, "/nowhere/libpeer.so"),
     ] {
@@ -137,4 +139,69 @@ fn a_shape_that_does_not_fit_is_told_and_many_in_a_row_end_the_run() {
     let error = run(&[huge(3), huge(4), huge(5)], &path, nowhere(), None).unwrap_err();
     assert!(format!("{error:#}").contains(&huge(5).to_string()), "{error:#}");
     assert_eq!(Record::read(&path).unwrap(), record);
+}
+
+/// A data set of the device here with times of one shape, the least of `fastest`.
+fn data_set(folder: &Path, device: &str, fastest: &str) -> PathBuf {
+    let mut text = format!("# device: {device}\n# date: 2026-11-30\n");
+    text += "m,k,n,batch,class,configuration,status,samples_ns\n";
+    let rows = [("gone:1x1", 1), (fastest, 10), ("universal", 20), (KERNELS[1], 30)];
+    let GemmShape { m, k, n, batch } = SHAPES[0];
+    for (configuration, time) in rows {
+        text += &format!("{m},{k},{n},{batch},f32-nn,{configuration},ok,{time}\n");
+    }
+    let path = folder.join("data.csv");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn the_best_of_a_data_set_race_and_are_right_and_shapes_that_it_lacks_fail_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("peers.csv");
+    let device = OpenCl::open(Some(DEVICE)).unwrap();
+    // With scratch memory and two steps.
+    let fastest = "split:32x64x16@8x4+528";
+    let best_of = Some(data_set(folder.path(), &device.info().name, fastest));
+    let places = Places { best_of, candidates: 1, ..nowhere() };
+    run(&SHAPES, &path, places, None).unwrap();
+    let record = Record::read(&path).unwrap();
+    let of_space = |shape| {
+        let mut rows = record.rows.iter();
+        rows.find(|row| (row.shape, &row.peer[..]) == (shape, SPACE_BEST)).unwrap()
+    };
+    let (known, unknown) = (of_space(SHAPES[0]), of_space(SHAPES[1]));
+    assert_eq!((known.failure(), &known.configuration[..]), (None, fastest));
+    assert!(known.device_ns.is_some());
+    assert!(unknown.failure().unwrap().contains("no times of this shape"), "{unknown:?}");
+    let version = record.header.get(SPACE_BEST).unwrap();
+    assert!(version.contains("the best 1 of data.csv of 2026-11-30"), "{version}");
+}
+
+#[test]
+fn a_data_set_of_another_device_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("peers.csv");
+    let best_of = Some(data_set(folder.path(), "another", KERNELS[0]));
+    run(&SHAPES[..1], &path, Places { best_of, ..nowhere() }, None).unwrap();
+    let record = Record::read(&path).unwrap();
+    let told = record.header.get(SPACE_BEST).unwrap();
+    assert!(told.starts_with("skipped: ") && told.contains("`another`"), "{told}");
+}
+
+#[test]
+fn a_record_that_is_damaged_or_of_something_else_is_set_aside_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, old] = ["peers.csv", "peers.csv.old"].map(|name| folder.path().join(name));
+    for content in ["no record", "# device: another\n"] {
+        std::fs::write(&path, content).unwrap();
+        let (outcome, _) = run(&SHAPES[..1], &path, nowhere(), None).unwrap();
+        assert_eq!(outcome.done, 1);
+        assert_eq!(std::fs::read_to_string(&old).unwrap(), content);
+        assert!(Record::read(&path).unwrap().has(SHAPES[0]));
+    }
+    // What can go on does.
+    let before = std::fs::read(&path).unwrap();
+    let (_, told) = run(&SHAPES[..1], &path, nowhere(), None).unwrap();
+    assert_eq!((told, std::fs::read(&path).unwrap()), (0, before));
 }

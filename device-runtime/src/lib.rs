@@ -24,4 +24,4 @@ pub use device::mock;
 pub use device::opencl::{self, OpenCl};
 pub use device::{Arguments, Device, DeviceError, DeviceInfo};
 pub use runtime::{Call, HostTimes, Runtime, RuntimeError};
-pub use steps::Events;
+pub use steps::{Events, enqueue};

@@ -16,7 +16,7 @@ pub type Events<E> = SmallVec<[E; 4]>;
 ///
 /// # Errors
 /// The driver's refusal; what was enqueued before it runs all the same.
-pub(crate) fn enqueue<D: Device>(
+pub fn enqueue<D: Device>(
     device: &D,
     kernel: &mut D::Kernel,
     launches: &Launches,

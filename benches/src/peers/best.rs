@@ -1,20 +1,10 @@
-//! The kernel of the bundle's list that is fastest for a shape here, found by trying each.
-
-use std::time::Instant;
+//! The kernel of the bundle's list that is fastest for a shape here, found by a race of all.
 
 use anyhow::Context;
-use device_runtime::Device;
 use selector_core::{KernelId, KernelMask};
 
 use super::stage::CLASS;
-use super::{Peer, Stage, Task, ours};
-
-/// Calls of a trial; the first trial tells how slow a kernel is.
-const CALLS: u32 = 4;
-/// Kernels that are tried more closely.
-const FINALISTS: usize = 3;
-/// Trials of each of them.
-const TRIALS: u32 = 5;
+use super::{Peer, Stage, Task, ours, race};
 
 struct Best {
     kernel: KernelId,
@@ -31,29 +21,16 @@ impl Peer for Best {
     }
 
     fn begin(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<()> {
-        let mut tried = Vec::new();
-        for id in candidates(stage, task) {
-            // The first call pays for what the driver does late.
-            if seconds(stage, task, id, 1).is_ok()
-                && let Ok(time) = seconds(stage, task, id, 1)
-            {
-                tried.push((time, id));
-            }
-        }
-        tried.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        tried.truncate(FINALISTS);
-        let mut finals = Vec::new();
-        for (_, id) in tried {
-            let mut least = f64::INFINITY;
-            for _ in 0..TRIALS {
-                least = least.min(seconds(stage, task, id, CALLS)?);
-            }
-            finals.push((least, id));
-        }
-        let best = finals.into_iter().min_by(|(one, _), (other, _)| one.total_cmp(other));
-        let (_, id) = best.context("no kernel of the bundle can run")?;
-        self.kernel = id;
-        self.configuration = stage.runtime().configurations()[usize::from(id.0)].to_string();
+        let chosen = ours::chosen(stage, task)?;
+        let candidates = candidates(stage, task);
+        // Its choice races whatever one call of it took, so that the best is no worse.
+        let favourite = candidates.iter().position(|id| *id == chosen);
+        let winner = race::fastest(stage, candidates.len(), favourite, |place| {
+            stage.runtime().gemm_with(candidates[place], task.problem, task.matrices())?;
+            Ok(())
+        });
+        self.kernel = candidates[winner.context("no kernel of the bundle can run")?];
+        self.configuration = stage.configuration(self.kernel);
         Ok(())
     }
 
@@ -66,26 +43,14 @@ impl Peer for Best {
         Ok(())
     }
 
-    fn finish(&mut self, stage: &Stage<'_>) -> anyhow::Result<()> {
-        stage.finish()
-    }
-
-    fn result(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>> {
-        stage.read(task)
-    }
-
     fn device_nanoseconds(
         &mut self,
         stage: &Stage<'_>,
         task: &Task,
     ) -> anyhow::Result<Option<u64>> {
-        let mut runtime = stage.runtime();
-        runtime.gemm_with(self.kernel, task.problem, task.matrices())?;
-        runtime.want_events(true);
-        let call = runtime.gemm_with(self.kernel, task.problem, task.matrices())?;
-        runtime.want_events(false);
-        runtime.device().finish()?;
-        Ok(Some(runtime.nanoseconds(&call)?))
+        stage.nanoseconds(|runtime| {
+            Ok(runtime.gemm_with(self.kernel, task.problem, task.matrices())?.events)
+        })
     }
 }
 
@@ -107,15 +72,4 @@ fn candidates(stage: &Stage<'_>, task: &Task) -> Vec<KernelId> {
         fit.push(KernelId::UNIVERSAL);
     }
     fit
-}
-
-/// Seconds of a call, mean of `calls` made back to back.
-fn seconds(stage: &Stage<'_>, task: &Task, id: KernelId, calls: u32) -> anyhow::Result<f64> {
-    let mut runtime = stage.runtime();
-    let begun = Instant::now();
-    for _ in 0..calls {
-        runtime.gemm_with(id, task.problem, task.matrices())?;
-    }
-    runtime.device().finish()?;
-    Ok(begun.elapsed().as_secs_f64() / f64::from(calls))
 }

@@ -204,14 +204,6 @@ impl Peer for Clblast {
         self.call(stage, task, ptr::null_mut())
     }
 
-    fn finish(&mut self, stage: &Stage<'_>) -> anyhow::Result<()> {
-        stage.finish()
-    }
-
-    fn result(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>> {
-        stage.read(task)
-    }
-
     /// A call may be several kernels, of which the library gives the last one's event: the time is
     /// from the end of a marker before them, which waits behind another call.
     fn device_nanoseconds(

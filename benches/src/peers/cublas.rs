@@ -86,6 +86,7 @@ struct Cublas {
 /// Memory of the CUDA device.
 struct Memory {
     address: Address,
+    bytes: usize,
     driver: &'static Driver,
 }
 
@@ -173,13 +174,20 @@ impl Memory {
     /// As many elements as `values`, and their values.
     fn filled(driver: &'static Driver, values: &[f32]) -> anyhow::Result<Self> {
         let (mut address, bytes) = (0, size_of_val(values));
+        // SAFETY: the address is written to a variable that outlives the call.
+        done("cuMemAlloc", unsafe { (driver.allocate)(&raw mut address, bytes) })?;
+        let memory = Self { address, bytes, driver };
+        memory.write(values)?;
+        Ok(memory)
+    }
+
+    /// Copy `values` to its beginning.
+    fn write(&self, values: &[f32]) -> anyhow::Result<()> {
+        let bytes = size_of_val(values);
+        ensure!(bytes <= self.bytes, "more values than the memory holds");
+        let values = values.as_ptr().cast();
         // SAFETY: the memory is as large as what is copied to it.
-        unsafe {
-            done("cuMemAlloc", (driver.allocate)(&raw mut address, bytes))?;
-            let memory = Self { address, driver };
-            done("cuMemcpyHtoD", (driver.to_device)(address, values.as_ptr().cast(), bytes))?;
-            Ok(memory)
-        }
+        done("cuMemcpyHtoD", unsafe { (self.driver.to_device)(self.address, values, bytes) })
     }
 }
 
@@ -198,7 +206,7 @@ impl Peer for Cublas {
     fn begin(&mut self, _stage: &Stage<'_>, task: &Task) -> anyhow::Result<()> {
         // The old matrices go first: there may not be room for both.
         self.matrices = None;
-        let c = vec![f32::NAN; task.elements_of_c()];
+        let c = vec![0.0; task.elements_of_c()];
         let filled = |values| Memory::filled(self.driver, values);
         self.matrices = Some([filled(&task.a)?, filled(&task.b)?, filled(&c)?]);
         Ok(())
@@ -263,6 +271,11 @@ impl Peer for Cublas {
     fn finish(&mut self, _stage: &Stage<'_>) -> anyhow::Result<()> {
         // SAFETY: a context is current.
         done("cuCtxSynchronize", unsafe { (self.driver.synchronize)() })
+    }
+
+    fn clear(&mut self, _stage: &Stage<'_>, task: &mut Task) -> anyhow::Result<()> {
+        let Some([_, _, c]) = &self.matrices else { bail!("no matrices") };
+        c.write(&vec![f32::NAN; task.elements_of_c()])
     }
 
     fn result(&mut self, _stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>> {

@@ -3,7 +3,6 @@
 #![expect(unsafe_code, reason = "the library is called through its C interface")]
 
 use std::ffi::{CStr, c_char, c_int};
-use std::time::Duration;
 
 use anyhow::ensure;
 use kernels::Problem;
@@ -13,8 +12,6 @@ use super::{Peer, Stage, Task, library};
 const NAMES: [&str; 2] = ["libopenblas.so.0", "libopenblas.so"];
 const ROW_MAJOR: c_int = 101;
 const NOT_TRANSPOSED: c_int = 111;
-/// Its threads look for work that long, 2²⁶ cycles, before they sleep.
-const SPINS: Duration = Duration::from_millis(50);
 
 type Sgemm = unsafe extern "C" fn(
     order: c_int,
@@ -63,7 +60,7 @@ impl Peer for OpenBlas {
     }
 
     fn begin(&mut self, _stage: &Stage<'_>, task: &Task) -> anyhow::Result<()> {
-        self.c = vec![f32::NAN; task.elements_of_c()];
+        self.c = vec![0.0; task.elements_of_c()];
         Ok(())
     }
 
@@ -91,11 +88,12 @@ impl Peer for OpenBlas {
         Ok(())
     }
 
-    fn result(&mut self, _stage: &Stage<'_>, _task: &Task) -> anyhow::Result<Vec<f32>> {
-        Ok(self.c.clone())
+    fn clear(&mut self, _stage: &Stage<'_>, _task: &mut Task) -> anyhow::Result<()> {
+        self.c.fill(f32::NAN);
+        Ok(())
     }
 
-    fn settles_in(&self) -> Duration {
-        SPINS
+    fn result(&mut self, _stage: &Stage<'_>, _task: &Task) -> anyhow::Result<Vec<f32>> {
+        Ok(self.c.clone())
     }
 }

@@ -1,5 +1,6 @@
 //! The bundle as it ships: its tree chooses the kernel, scratch memory is reserved before.
 
+use anyhow::ensure;
 use device_runtime::Device;
 use selector_core::KernelId;
 
@@ -7,11 +8,22 @@ use super::{Peer, Stage, Task};
 
 #[derive(Default)]
 struct Ours {
+    kernel: Option<KernelId>,
     configuration: String,
 }
 
 pub(super) fn open(_stage: &Stage<'_>) -> anyhow::Result<Box<dyn Peer>> {
     Ok(Box::<Ours>::default())
+}
+
+/// Reserve what the kernel that the tree chooses wants; which kernel that is.
+pub(super) fn chosen(stage: &Stage<'_>, task: &Task) -> anyhow::Result<KernelId> {
+    let mut runtime = stage.runtime();
+    let bytes = runtime.scratch_bytes(&task.problem)?;
+    runtime.reserve(bytes)?;
+    let call = runtime.gemm(task.problem, task.matrices())?;
+    runtime.device().finish()?;
+    Ok(call.kernel.unwrap_or(KernelId::UNIVERSAL))
 }
 
 impl Peer for Ours {
@@ -20,13 +32,9 @@ impl Peer for Ours {
     }
 
     fn begin(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<()> {
-        let mut runtime = stage.runtime();
-        let bytes = runtime.scratch_bytes(&task.problem)?;
-        runtime.reserve(bytes)?;
-        let call = runtime.gemm(task.problem, task.matrices())?;
-        runtime.device().finish()?;
-        let id = call.kernel.unwrap_or(KernelId::UNIVERSAL);
-        self.configuration = runtime.configurations()[usize::from(id.0)].to_string();
+        let id = chosen(stage, task)?;
+        self.kernel = Some(id);
+        self.configuration = stage.configuration(id);
         Ok(())
     }
 
@@ -35,16 +43,10 @@ impl Peer for Ours {
     }
 
     fn enqueue(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<()> {
-        stage.runtime().gemm(task.problem, task.matrices())?;
+        let call = stage.runtime().gemm(task.problem, task.matrices())?;
+        // What is timed is what the row names.
+        ensure!(call.kernel == self.kernel, "a call took another kernel than the first");
         Ok(())
-    }
-
-    fn finish(&mut self, stage: &Stage<'_>) -> anyhow::Result<()> {
-        stage.finish()
-    }
-
-    fn result(&mut self, stage: &Stage<'_>, task: &Task) -> anyhow::Result<Vec<f32>> {
-        stage.read(task)
     }
 
     fn device_nanoseconds(
@@ -52,13 +54,7 @@ impl Peer for Ours {
         stage: &Stage<'_>,
         task: &Task,
     ) -> anyhow::Result<Option<u64>> {
-        let mut runtime = stage.runtime();
-        runtime.gemm(task.problem, task.matrices())?;
-        runtime.want_events(true);
-        let call = runtime.gemm(task.problem, task.matrices())?;
-        runtime.want_events(false);
-        runtime.device().finish()?;
-        Ok(Some(runtime.nanoseconds(&call)?))
+        stage.nanoseconds(|runtime| Ok(runtime.gemm(task.problem, task.matrices())?.events))
     }
 }
 

@@ -8,7 +8,7 @@ use selector_core::GemmShape;
 
 const COLUMNS: &str = "m,k,n,batch,peer,configuration,status,calls,device_ns,samples_ns";
 /// What of a header may differ when a run goes on.
-const MAY_DIFFER: [&str; 1] = ["date"];
+const MAY_DIFFER: [&str; 2] = ["date", "load"];
 /// The status of a row with times.
 const OK: &str = "ok";
 /// Largest file that is read.
@@ -33,7 +33,7 @@ pub struct Row {
     pub calls: u32,
     /// Nanoseconds of a call on the device, where known.
     pub device_ns: Option<u64>,
-    /// Nanoseconds a call, a sample each; none if it went wrong.
+    /// Nanoseconds a call, a sample each by round; none if it went wrong.
     pub samples_ns: Vec<f64>,
 }
 
@@ -82,6 +82,14 @@ pub enum RecordError {
     },
 }
 
+impl RecordError {
+    /// Whether another file in its place would do: it was read, but is damaged or of something else.
+    #[must_use]
+    pub fn is_of_content(&self) -> bool {
+        matches!(self, Self::Differs { .. } | Self::Malformed { .. })
+    }
+}
+
 impl Header {
     /// The value of a key.
     #[must_use]
@@ -108,6 +116,16 @@ impl Row {
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         super::summary::quantile(&self.sorted(), 0.5)
+    }
+
+    /// How many times as long another row's calls take as this one's, both of one run: the median of
+    /// the ratios in each round that both have a sample of. What disturbs a whole round cancels out.
+    #[must_use]
+    pub fn ratio_of(&self, other: &Self) -> Option<f64> {
+        let rounds = self.samples_ns.iter().zip(&other.samples_ns);
+        let mut ratios: Vec<f64> = rounds.map(|(this, other)| other / this).collect();
+        ratios.sort_by(f64::total_cmp);
+        super::summary::quantile(&ratios, 0.5)
     }
 
     /// Why it has no times.
@@ -190,6 +208,17 @@ impl Record {
             }
         }
         Ok(record)
+    }
+
+    /// Move the file at `path` to its name with `.old` behind it, in place of what is there.
+    ///
+    /// # Errors
+    /// What the file system says.
+    pub fn set_aside(path: &Path) -> Result<(), RecordError> {
+        let mut old = path.as_os_str().to_owned();
+        old.push(".old");
+        let io = |source| RecordError::Io { path: path.to_owned(), source };
+        std::fs::rename(path, old).map_err(io)
     }
 
     /// Read a record, packed or not.
@@ -303,6 +332,16 @@ mod tests {
         let [there, not_there] = [4, 5].map(|m| again.has(GemmShape::new(m, 2, 3, 1)));
         assert!(there && !not_there);
         assert_eq!(Record::read(&path).unwrap(), record);
+    }
+
+    #[test]
+    fn ratios_are_taken_within_rounds_so_that_a_slow_round_does_not_count_for_one_side() {
+        let (one, other) = (row(1, "ok", &[10.0, 30.0, 10.0]), row(2, "ok", &[20.0, 60.0, 90.0]));
+        assert_eq!(one.ratio_of(&other), Some(2.0));
+        assert_eq!(other.ratio_of(&one), Some(0.5));
+        // Only the first round is both's.
+        assert_eq!(one.ratio_of(&row(3, "ok", &[5.0])), Some(0.5));
+        assert_eq!(one.ratio_of(&row(3, "failed", &[])), None);
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! A run: shape by shape, each peer is checked against ours, then all are timed in turn, and the
-//! record grows.
+//! A run: shape by shape, each peer's result is checked, then all are timed in turn and checked once
+//! more, and the record grows.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,7 +17,8 @@ const CHECKED: usize = 64;
 /// A difference may be this many rounding errors of a sum of k products. Products rounded to fewer
 /// bits, as by tensor cores, differ by more.
 const ROUNDINGS: f64 = 8.0;
-
+/// Calls one behind another that are compared after a peer was timed.
+const BEHIND: u32 = 2;
 /// A device on which so many shapes in a row fail is not asked again.
 const FAILURES: u32 = 3;
 
@@ -30,6 +31,9 @@ pub struct Options {
     pub only: Vec<String>,
     /// No new shape is begun after so long.
     pub limit: Option<Duration>,
+    /// Whether a record that cannot go on is moved away, to its name with `.old` behind it, and a new
+    /// one begun.
+    pub set_aside: bool,
 }
 
 /// How a run ended.
@@ -75,7 +79,13 @@ pub fn run(
     mut tell: impl FnMut(Progress<'_>),
 ) -> anyhow::Result<Outcome> {
     let mut peers = open(stage, &options.only, &mut header)?;
-    let mut record = Record::go_on(path, header)?;
+    let mut record = match Record::go_on(path, header.clone()) {
+        Err(error) if options.set_aside && error.is_of_content() => {
+            Record::set_aside(path)?;
+            Record { header, rows: Vec::new() }
+        }
+        other => other?,
+    };
     record.write(path)?;
     let total = shapes.len();
     let left_to_do: Vec<GemmShape> =
@@ -150,28 +160,29 @@ fn measure(
     plan: &Plan,
 ) -> anyhow::Result<Vec<Row>> {
     let mut task = stage.task(shape)?;
-    let mut expected: Option<Vec<f32>> = None;
+    let mut expected = None;
     let mut contestants = Vec::new();
     let names: Vec<&str> = peers.iter().map(|one| one.name).collect();
-    for Present { name, peer } in peers {
+    for Present { peer, .. } in peers {
         let peer = &mut **peer;
-        let result = once(stage, &mut task, peer);
-        let times = match (result, &expected) {
-            (Ok(result), Some(expected)) => {
-                agree(&result, expected, shape.k).map(|()| Times::default())
-            }
-            (Ok(result), None) => {
-                check(&task, &result).with_context(|| format!("{name} is wrong"))?;
-                expected = Some(result);
-                Ok(Times::default())
-            }
-            (Err(error), Some(_)) => Err(error),
-            (Err(error), None) => return Err(error),
-        };
-        contestants.push(Contestant { peer, times });
+        let begun = peer.begin(stage, &task);
+        let right = begun.and_then(|()| verify(stage, &mut task, peer, 1, &mut expected));
+        if expected.is_none() {
+            // Without ours there is nothing to compare.
+            right?;
+            bail!("no result");
+        }
+        contestants.push(Contestant { peer, times: right.map(|()| Times::default()) });
+        stage.settle();
     }
-    drop(expected);
     plan.time(stage, &task, &mut contestants);
+    for Contestant { peer, times } in contestants.iter_mut().filter(|one| one.times.is_ok()) {
+        // Calls that were timed came one behind another.
+        if let Err(error) = verify(stage, &mut task, *peer, BEHIND, &mut expected) {
+            *times = Err(error.context("after it was timed"));
+        }
+        stage.settle();
+    }
     let rows = names.into_iter().zip(contestants).map(|(name, contestant)| {
         let Contestant { peer, times } = contestant;
         let row = Row::timed(shape, name, peer.configuration());
@@ -185,13 +196,27 @@ fn measure(
     Ok(rows.collect())
 }
 
-/// What a peer computes.
-fn once(stage: &Stage<'_>, task: &mut Task, peer: &mut dyn Peer) -> anyhow::Result<Vec<f32>> {
-    peer.begin(stage, task)?;
-    stage.clear(task)?;
-    peer.enqueue(stage, task)?;
+/// Let a peer compute, `calls` times one behind another, and compare with sums in double precision
+/// and with the first peer's result, which `expected` becomes.
+fn verify(
+    stage: &Stage<'_>,
+    task: &mut Task,
+    peer: &mut dyn Peer,
+    calls: u32,
+    expected: &mut Option<Vec<f32>>,
+) -> anyhow::Result<()> {
+    peer.clear(stage, task)?;
+    for _ in 0..calls {
+        peer.enqueue(stage, task)?;
+    }
     peer.finish(stage)?;
-    peer.result(stage, task)
+    let result = peer.result(stage, task)?;
+    check(task, &result)?;
+    match expected {
+        Some(expected) => agree(&result, expected, task.shape().k)?,
+        None => *expected = Some(result),
+    }
+    Ok(())
 }
 
 /// Compare elements of all parts of C with sums in double precision.

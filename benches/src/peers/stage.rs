@@ -3,6 +3,8 @@
 
 use std::cell::{RefCell, RefMut};
 use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use cl3::command_queue::{CL_QUEUE_DEVICE, enqueue_marker_with_wait_list, get_command_queue_info};
@@ -15,12 +17,23 @@ use device_runtime::opencl::OpenClBuffer;
 use device_runtime::{Device, DeviceError, DeviceInfo, OpenCl, Runtime};
 use kernels::Problem;
 use kernels::reference::values;
-use selector_core::{GemmShape, ProblemClass};
+use rustix::time::{ClockId, clock_gettime};
+use selector_core::{GemmShape, KernelId, ProblemClass};
 
 use super::Places;
 
 /// The class that is compared.
 pub(super) const CLASS: ProblemClass = ProblemClass::F32_NN;
+
+/// How long it is watched whether other threads are at work.
+const WATCH: Duration = Duration::from_millis(2);
+/// Threads that take less than this share of a core are at rest.
+const AT_REST: f64 = 0.1;
+/// Longest wait for them.
+const LONGEST: Duration = Duration::from_secs(1);
+
+/// Launches of a call.
+pub(super) type Events = device_runtime::Events<<OpenCl as Device>::Event>;
 
 /// A loaded bundle with its device and queue, and where to look for peers.
 pub struct Stage<'a> {
@@ -136,11 +149,53 @@ impl<'a> Stage<'a> {
         Ok(self.runtime().device().finish()?)
     }
 
+    /// The name of a kernel of the bundle.
+    pub(super) fn configuration(&self, id: KernelId) -> String {
+        let runtime = self.runtime();
+        runtime.configurations().get(usize::from(id.0)).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Nanoseconds on the device of a call that follows another like it.
+    pub(super) fn nanoseconds(
+        &self,
+        mut call: impl FnMut(&mut Runtime<'a, OpenCl>) -> anyhow::Result<Events>,
+    ) -> anyhow::Result<Option<u64>> {
+        let mut runtime = self.runtime();
+        call(&mut runtime)?;
+        runtime.want_events(true);
+        let events = call(&mut runtime);
+        runtime.want_events(false);
+        runtime.device().finish()?;
+        Ok(Some(runtime.device().nanoseconds(&events?)?))
+    }
+
+    /// Wait until no thread of this process is at work: on a CPU what still looks for work after its
+    /// last call would take the device from whoever is next. OpenBLAS's threads do so for 2²⁸ cycles.
+    pub(super) fn settle(&self) {
+        if self.is_cpu {
+            settle(LONGEST, || clock_gettime(ClockId::ProcessCPUTime).try_into().ok());
+        }
+    }
+
     /// An event that ends when all that was enqueued before has.
     pub(super) fn marker(&self) -> anyhow::Result<Event> {
         // SAFETY: the queue lives in the runtime; the list of events is empty.
         let event = unsafe { enqueue_marker_with_wait_list(self.queue, 0, ptr::null()) };
         event.map(Event).map_err(|code| anyhow::anyhow!("clEnqueueMarkerWithWaitList: {code}"))
+    }
+}
+
+/// Wait until less than a share of time passes on the process's own clock, or for `longest`.
+fn settle(longest: Duration, clock: impl Fn() -> Option<Duration>) {
+    let begun = Instant::now();
+    while begun.elapsed() < longest {
+        let (before, watched) = (clock(), Instant::now());
+        thread::sleep(WATCH);
+        let Some((before, after)) = before.zip(clock()) else { return };
+        let used = after.saturating_sub(before).as_secs_f64();
+        if used < AT_REST * watched.elapsed().as_secs_f64() {
+            return;
+        }
     }
 }
 
@@ -181,5 +236,34 @@ impl Drop for Event {
     fn drop(&mut self) {
         // SAFETY: this is the only reference of ours. A driver that refuses leaks an event.
         let _ = unsafe { release_event(self.0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn settling_ends_when_the_clock_of_work_stands_still_and_waits_no_longer_than_asked() {
+        let asked = Cell::new(0_u32);
+        let busy_at_first = || {
+            asked.set(asked.get() + 1);
+            Some(Duration::from_secs(u64::from(asked.get().min(6))))
+        };
+        settle(Duration::from_secs(3600), busy_at_first);
+        // Six readings differ; the two of the fourth look do not.
+        assert_eq!(asked.get(), 8);
+        let always_busy = || {
+            asked.set(asked.get() + 1);
+            Some(Duration::from_secs(u64::from(asked.get())))
+        };
+        settle(3 * WATCH, always_busy);
+        assert!(asked.get() > 8);
+        let before = asked.get();
+        settle(Duration::ZERO, always_busy);
+        assert_eq!(asked.get(), before);
+        settle(Duration::from_secs(3600), || None);
     }
 }

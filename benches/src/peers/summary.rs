@@ -48,14 +48,14 @@ impl<'a> Summary<'a> {
         self.by_peer.contains_key(peer)
     }
 
-    /// How many times faster `ours` is than `theirs` by median time, on each shape of `class` that
-    /// both have times of; `None` without such a shape.
+    /// How many times faster `ours` is than `theirs` by [`Row::ratio_of`], on each shape of `class`
+    /// that both have times of; `None` without such a shape.
     #[must_use]
     pub fn ratios(&self, ours: &str, theirs: &str, class: Class) -> Option<Ratios> {
         let shapes = self.by_peer.get(ours)?.keys().filter(|shape| class.contains(**shape));
         let ratio = |shape: &GemmShape| {
-            let time = |peer| self.row(peer, *shape)?.median();
-            Some((time(theirs)? / time(ours)?, *shape))
+            let ratio = self.row(ours, *shape)?.ratio_of(self.row(theirs, *shape)?)?;
+            Some((ratio, *shape))
         };
         Ratios::new(shapes.filter_map(ratio).collect())
     }
@@ -72,7 +72,9 @@ impl<'a> Summary<'a> {
 }
 
 fn spread(sorted: &[f64]) -> Option<f64> {
-    Some((quantile(sorted, 0.9)? - quantile(sorted, 0.1)?) / quantile(sorted, 0.5)?)
+    let (low, high) = (quantile(sorted, 0.1)?, quantile(sorted, 0.9)?);
+    // Rounding may set equal ones a little apart.
+    Some((high - low).max(0.0) / quantile(sorted, 0.5)?)
 }
 
 impl Ratios {
@@ -145,10 +147,10 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_of_medians_and_of_shapes_that_both_have() {
+    fn ratios_are_of_rounds_and_of_shapes_that_both_have() {
         let rows = vec![
             row("ours", 1, &[10.0, 90.0, 11.0]),
-            row("peer", 1, &[22.0, 22.0, 1.0]),
+            row("peer", 1, &[20.0, 180.0, 1.0]),
             row("ours", 100, &[8.0]),
             row("peer", 100, &[4.0]),
             row("ours", 50, &[5.0]),
@@ -172,5 +174,7 @@ mod tests {
         assert!(summary.has("peer") && !summary.has("other"));
         assert_eq!(summary.spread("other"), None);
         assert_eq!(summary.spread("ours"), Some(0.0));
+        let only = summary.ratios("ours", "ours", Class::Layers).unwrap();
+        assert_eq!((only.shapes(), only.mean()), (4, 1.0));
     }
 }

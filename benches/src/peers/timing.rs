@@ -33,7 +33,7 @@ pub struct Plan {
 /// Times of one peer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Times {
-    /// Calls of a sample.
+    /// Calls of a sample, the last one if they differ.
     pub(super) calls: u32,
     /// Nanoseconds a call, by sample.
     pub(super) samples: Vec<f64>,
@@ -52,13 +52,12 @@ impl Plan {
     pub(super) fn time(&self, stage: &Stage<'_>, task: &Task, contestants: &mut [Contestant<'_>]) {
         for one in contestants.iter_mut().filter(|one| one.times.is_ok()) {
             one.times = self.calls(stage, task, one.peer);
+            stage.settle();
         }
         let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
         let mut order: Vec<usize> = (0..contestants.len()).collect();
         for round in 0..self.rounds {
-            for place in (1..order.len()).rev() {
-                order.swap(place, below(place + 1, &mut random));
-            }
+            shuffle(&mut order, &mut random);
             for &place in &order {
                 let Contestant { peer, times } = &mut contestants[place];
                 if let Ok(known) = times
@@ -66,26 +65,27 @@ impl Plan {
                 {
                     *times = Err(error);
                 }
+                stage.settle();
             }
         }
         for Contestant { peer, times } in contestants {
             if let Ok(times) = times {
                 // A device without a clock is no reason to lose the other times.
                 times.device = peer.device_nanoseconds(stage, task).ok().flatten();
-                std::thread::sleep(peer.settles_in());
+                stage.settle();
             }
         }
     }
 
-    /// How many calls a sample needs.
+    /// How many calls a sample needs. The first call is not counted: others were at work before.
     fn calls(&self, stage: &Stage<'_>, task: &Task, peer: &mut dyn Peer) -> anyhow::Result<Times> {
+        back_to_back(stage, task, peer, 1)?;
         let mut calls = 1;
         loop {
             let took = back_to_back(stage, task, peer, calls)?;
             let needed = needed(calls, took, self.sample);
             // The first calls are slower than many at once: a sample as it will be is what counts.
             if took >= self.sample || calls == MOST_CALLS {
-                std::thread::sleep(peer.settles_in());
                 return Ok(Times { calls: needed, ..Times::default() });
             }
             calls = needed.max(calls + 1).min(calls * 8).min(MOST_CALLS);
@@ -108,10 +108,23 @@ impl Plan {
         if !is_slow {
             back_to_back(stage, task, peer, times.calls.div_ceil(WARM_UP))?;
         }
-        let took = back_to_back(stage, task, peer, times.calls)?;
+        let took = loop {
+            let took = back_to_back(stage, task, peer, times.calls)?;
+            // They were counted while something was in their way.
+            if took >= self.sample / 2 || times.calls == MOST_CALLS {
+                break took;
+            }
+            times.calls = needed(times.calls, took, self.sample).max(times.calls + 1);
+        };
         times.samples.push(took.as_nanos() as f64 / f64::from(times.calls));
-        std::thread::sleep(peer.settles_in());
         Ok(())
+    }
+}
+
+/// Another order of `places`, all as likely.
+pub(super) fn shuffle(places: &mut [usize], random: &mut Xoshiro256PlusPlus) {
+    for place in (1..places.len()).rev() {
+        places.swap(place, below(place + 1, random));
     }
 }
 
@@ -139,6 +152,21 @@ fn back_to_back(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn orders_hold_every_place_once_and_differ() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let mut orders = std::collections::BTreeSet::new();
+        let mut places: Vec<usize> = (0..5).collect();
+        for _ in 0..20 {
+            shuffle(&mut places, &mut random);
+            let mut sorted = places.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, [0, 1, 2, 3, 4]);
+            orders.insert(places.clone());
+        }
+        assert!(orders.len() > 10, "{orders:?}");
+    }
 
     #[test]
     fn a_sample_has_as_many_calls_as_fill_it() {

@@ -43,6 +43,48 @@ impl fmt::Display for Target {
     }
 }
 
+/// A line that is printed.
+#[derive(Clone, Debug)]
+pub(crate) enum Line {
+    /// A figure by name.
+    Figure(String, f64, Target),
+    /// A figure that cannot be measured here, and why.
+    Skipped(String, String),
+}
+
+impl Line {
+    /// A figure.
+    pub(crate) fn figure(name: String, value: f64, target: Target) -> Self {
+        Self::Figure(name, value, target)
+    }
+
+    /// A figure that cannot be measured here, and why.
+    pub(crate) fn skipped(name: String, why: &str) -> Self {
+        Self::Skipped(name, why.to_owned())
+    }
+
+    fn reached(&self) -> bool {
+        match self {
+            Self::Figure(_, value, target) => target.reached(*value),
+            Self::Skipped(..) => true,
+        }
+    }
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Figure(name, value, target) => {
+                let verdict = if self.reached() { "ok" } else { "short" };
+                let shown = format!("{value:.6}");
+                let shown = shown.trim_end_matches('0').trim_end_matches('.');
+                write!(f, "{name} {shown} {target} {verdict}")
+            }
+            Self::Skipped(name, why) => write!(f, "{name} skipped: {why}"),
+        }
+    }
+}
+
 /// The figures of a part.
 #[derive(Debug, Default)]
 pub(crate) struct Sheet {
@@ -52,12 +94,13 @@ pub(crate) struct Sheet {
 impl Sheet {
     /// Print a figure.
     pub(crate) fn figure(&mut self, name: &str, value: f64, target: Target) {
-        let reached = target.reached(value);
-        self.short += usize::from(!reached);
-        let verdict = if reached { "ok" } else { "short" };
-        let shown = format!("{value:.6}");
-        let shown = shown.trim_end_matches('0').trim_end_matches('.');
-        self.line(&format!("{name} {shown} {target} {verdict}"));
+        self.tell(&Line::figure(name.to_owned(), value, target));
+    }
+
+    /// Print a line.
+    pub(crate) fn tell(&mut self, line: &Line) {
+        self.short += usize::from(!line.reached());
+        self.line(&line.to_string());
     }
 
     /// Print a measured value that has no target, with its tenth and ninetieth percentile.
@@ -67,7 +110,7 @@ impl Sheet {
 
     /// Print that a figure cannot be measured here, and why.
     pub(crate) fn skipped(&mut self, name: &str, why: &str) {
-        self.line(&format!("{name} skipped: {why}"));
+        self.tell(&Line::skipped(name.to_owned(), why));
     }
 
     /// Say something that is no figure.

@@ -23,6 +23,9 @@ const OPENBLAS_KERNELS: &str = "OPENBLAS_CORETYPE";
 /// Where cuBLAS lies: files or folders, separated as in PATH.
 const CUBLAS_PLACES: &str = "GEMMTREE_CUBLAS";
 
+/// A machine on which that many threads want to run is not idle.
+const BUSY: f64 = 0.5;
+
 /// Time our kernels and other libraries in turn on one device
 #[derive(Parser)]
 #[command(
@@ -53,7 +56,7 @@ struct MeasureArgs {
     /// Begin no new shape after so many seconds
     #[arg(long, value_name = "SECONDS")]
     seconds: Option<u64>,
-    /// Take only these peers and ours: ours-best clblast clblast-tuned cublas openblas
+    /// Take only these peers and ours: ours-best space-best clblast clblast-tuned cublas openblas
     #[arg(long, value_name = "PEER", num_args = 1..)]
     only: Vec<String>,
     /// Samples of each peer and shape
@@ -65,6 +68,15 @@ struct MeasureArgs {
     /// Seed of the order in which peers take their turns
     #[arg(long, default_value_t = 0)]
     seed: u64,
+    /// A data set of this device: the best configurations that it has for a shape are the peer space-best
+    #[arg(long, value_name = "FILE")]
+    best_of: Option<PathBuf>,
+    /// How many of them race for each shape
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..))]
+    candidates: u8,
+    /// If the output is damaged, or of another device, bundle or peer, move it to OUTPUT.old and begin anew
+    #[arg(long)]
+    set_aside: bool,
     /// Where CLBlast is: a file or folder
     #[arg(long, value_name = "PATH")]
     clblast: Vec<PathBuf>,
@@ -130,6 +142,9 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     let default = if stage.is_cpu() { "layers-cpu" } else { "layers" };
     let list = args.shapes.as_deref().unwrap_or(default);
     let shapes = peers::shapes(list)?;
+    if stage.is_cpu() && load().is_some_and(|load| load > BUSY) {
+        note(format_args!("warning: other programs are at work here; these times are no good"));
+    }
     let options = options(args, stage.is_cpu());
     let header = header(&stage, &bundle, list, &options.plan);
     let tell = |progress: Progress<'_>| note(format_args!("{}", report::line(&progress)));
@@ -142,16 +157,23 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     summary(&args.output)
 }
 
+/// How many threads of all programs wanted to run, mean of the last minute.
+fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
+}
+
 fn places(args: &MeasureArgs) -> anyhow::Result<Places> {
     let mut cublas = args.cublas.clone();
     if let Some(more) = env::var_os(CUBLAS_PLACES) {
         cublas.extend(env::split_paths(&more));
     }
     let given = args.clblast.iter().chain(&cublas).chain(&args.openblas);
-    for path in given.chain(&args.clblast_parameters) {
+    for path in given.chain(&args.clblast_parameters).chain(&args.best_of) {
         ensure!(path.exists(), "`{}` is not there", path.display());
     }
     Ok(Places {
+        best_of: args.best_of.clone(),
+        candidates: usize::from(args.candidates),
         clblast: args.clblast.clone(),
         clblast_parameters: args.clblast_parameters.clone(),
         cublas,
@@ -166,6 +188,7 @@ fn options(args: &MeasureArgs, is_cpu: bool) -> Options {
         plan: Plan { sample, rounds: args.rounds, seed: args.seed },
         only: args.only.clone(),
         limit: args.seconds.map(Duration::from_secs),
+        set_aside: args.set_aside,
     }
 }
 
@@ -178,6 +201,8 @@ fn header(stage: &Stage<'_>, bundle: &Bundle<'_>, list: &str, plan: &Plan) -> He
     header.push("platform", &info.platform);
     header.push("driver", &info.driver);
     header.push("compute_units", &info.compute_units.to_string());
+    let load = load().map_or_else(|| "unknown".to_owned(), |load| load.to_string());
+    header.push("load", &load);
     header.push("date", &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
     header.push("shapes", list);
     let Plan { sample, rounds, seed } = plan;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use benches::peers::{ALL, Class, OURS, OURS_BEST, Progress, Record, Row, Summary};
+use benches::peers::{ALL, Class, OURS, OURS_BEST, Progress, Record, Row, SPACE_BEST, Summary};
 
 /// What is told of a shape that was measured.
 pub(crate) fn line(progress: &Progress<'_>) -> String {
@@ -15,7 +15,7 @@ pub(crate) fn line(progress: &Progress<'_>) -> String {
         let _ = write!(text, " {}: {} by {}", ours.shape, duration(time), ours.configuration);
     }
     for row in rows.iter().filter(|row| row.peer != OURS) {
-        let ratio = row.median().zip(time).map(|(theirs, ours)| theirs / ours);
+        let ratio = ours.and_then(|ours| ours.ratio_of(row));
         let _ = match (ratio, row.failure()) {
             (Some(ratio), _) => write!(text, ", {} {ratio:.2}", row.peer),
             (None, why) => write!(text, ", {} {}", row.peer, why.unwrap_or("not timed")),
@@ -37,9 +37,10 @@ pub(crate) fn summary(record: &Record) -> String {
         let _ = writeln!(text, "{key}: {value}");
     }
     let summary = Summary::new(record);
-    for ours in [OURS, OURS_BEST] {
+    let all_of_ours = [OURS, OURS_BEST, SPACE_BEST];
+    for (place, ours) in all_of_ours.into_iter().enumerate() {
         for theirs in ALL.iter().map(|entry| entry.name) {
-            let is_other = theirs != ours && theirs != OURS;
+            let is_other = !all_of_ours[..=place].contains(&theirs);
             if is_other && summary.has(ours) && summary.has(theirs) {
                 table(&mut text, &summary, ours, theirs);
             }
