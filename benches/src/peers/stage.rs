@@ -26,7 +26,7 @@ use super::Places;
 pub(super) const CLASS: ProblemClass = ProblemClass::F32_NN;
 
 /// How long it is watched whether other threads are at work.
-const WATCH: Duration = Duration::from_millis(2);
+const WATCH: Duration = Duration::from_millis(12);
 /// Threads that take less than this share of a core are at rest.
 const AT_REST: f64 = 0.1;
 /// Longest wait for them.
@@ -170,7 +170,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Wait until no thread of this process is at work: on a CPU what still looks for work after its
-    /// last call would take the device from whoever is next. OpenBLAS's threads do so for 2²⁸ cycles.
+    /// last call would take the device from whoever is next. Not every system's clock tells; it is at
+    /// least a pause.
     pub(super) fn settle(&self) {
         if self.is_cpu {
             settle(LONGEST, || clock_gettime(ClockId::ProcessCPUTime).try_into().ok());

@@ -23,6 +23,17 @@ const OPENBLAS_KERNELS: &str = "OPENBLAS_CORETYPE";
 /// Where cuBLAS lies: files or folders, separated as in PATH.
 const CUBLAS_PLACES: &str = "GEMMTREE_CUBLAS";
 
+/// For how many cycles, as a power of two, OpenBLAS's threads look for work before they sleep; its own
+/// 2²⁸ outlast what comes next. These are longer than what lies between calls one behind another.
+const OPENBLAS_LOOKS: (&str, &str) = ("OPENBLAS_THREAD_TIMEOUT", "20");
+/// What changes times if it is set: where threads may run, how many there are, how long they look for work.
+const SETTINGS: [&str; 5] = [
+    "POCL_AFFINITY",
+    "POCL_MAX_PTHREAD_COUNT",
+    "CL_CONFIG_CPU_TBB_NUM_WORKERS",
+    "OPENBLAS_NUM_THREADS",
+    "OPENBLAS_THREAD_TIMEOUT",
+];
 /// A machine on which that many threads want to run is not idle.
 const BUSY: f64 = 0.5;
 
@@ -103,6 +114,7 @@ fn main() -> ExitCode {
     #[expect(unsafe_code, reason = "OpenBLAS reads it when it is loaded")]
     unsafe {
         env::remove_var(OPENBLAS_KERNELS);
+        env::set_var(OPENBLAS_LOOKS.0, OPENBLAS_LOOKS.1);
     }
     let command = match Command::try_parse() {
         Ok(command) => command,
@@ -157,6 +169,13 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     summary(&args.output)
 }
 
+/// Which of the variables that change times are set, and to what.
+fn settings(value: impl Fn(&str) -> Option<String>) -> String {
+    let set = SETTINGS.iter().filter_map(|name| Some(format!("{name}={}", value(name)?)));
+    let set: Vec<String> = set.collect();
+    if set.is_empty() { "as the drivers come".to_owned() } else { set.join(" ") }
+}
+
 /// How many threads of all programs wanted to run, mean of the last minute.
 fn load() -> Option<f64> {
     std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
@@ -204,6 +223,7 @@ fn header(stage: &Stage<'_>, bundle: &Bundle<'_>, list: &str, plan: &Plan) -> He
     let load = load().map_or_else(|| "unknown".to_owned(), |load| load.to_string());
     header.push("load", &load);
     header.push("date", &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    header.push("settings", &settings(|name| env::var(name).ok()));
     header.push("shapes", list);
     let Plan { sample, rounds, seed } = plan;
     header.push("timing", &format!("samples of at least {sample:?}, {rounds} rounds, seed {seed}"));
@@ -223,4 +243,16 @@ fn summary(path: &Path) -> anyhow::Result<()> {
 fn note(message: Arguments<'_>) {
     // A closed stderr must not stop the work.
     let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_that_change_times_are_told() {
+        assert_eq!(settings(|_| None), "as the drivers come");
+        let some = |name: &str| name.starts_with("POCL").then(|| "1".to_owned());
+        assert_eq!(settings(some), "POCL_AFFINITY=1 POCL_MAX_PTHREAD_COUNT=1");
+    }
 }
