@@ -7,7 +7,8 @@ use kernels::{Limits, SubGroups};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use crate::{Folder, Host, Label};
+use crate::compiled::CompiledRule;
+use crate::{FamilyName, Folder, Host, Label};
 
 /// Every board file that ships: its name and its text, by name.
 pub static ALL: &[(&str, &str)] = &[
@@ -42,6 +43,11 @@ pub struct Board {
     /// What the device allows.
     #[serde(default)]
     pub limits: DeviceLimits,
+    /// Kernel families that only lose there, so that none of their configurations is offered.
+    #[serde(default)]
+    pub exclude: Vec<FamilyName>,
+    /// What the device's compiler must not do to a configuration that is offered.
+    pub compiled: Option<CompiledRule>,
     /// How to get there.
     pub reach: ReachBy,
 }
@@ -345,6 +351,10 @@ mod tests {
         assert!(line == 6 && message.contains("pigeon"), "{line}: {message}");
         let (line, message) = with("platform", "plattform");
         assert!(line == 5 && message.contains("plattform"), "{line}: {message}");
+        let (line, message) = with("gpu =", "exclude = [\"locale\"]\ngpu =");
+        assert!(line == 3 && message.contains("`locale`; families: universal"), "{message}");
+        let (line, message) = with("gpu =", "compiled = { for = \"gen8\", spilled = 1 }\ngpu =");
+        assert!(line == 3 && message.contains("`gen8`; tables: gen9"), "{message}");
         let (line, _) = with("tier = 2", "tier = ");
         assert_eq!(line, 2);
     }

@@ -11,12 +11,15 @@
 //! ```
 
 mod board;
+pub mod compiled;
 mod digest;
 mod field;
 mod flash;
+mod offer;
 pub mod reach;
 
 pub use board::{ALL, Board, BoardError, Device, DeviceLimits, ReachBy, Tier, find};
 pub use digest::Digest;
 pub use field::{FieldError, Folder, Host, Label};
 pub use flash::{CURRENT, FlashError, Flashed, PREVIOUS, deliver, flash};
+pub use offer::{FamilyName, Offer, Unoffered};

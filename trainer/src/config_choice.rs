@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use kernels::{Configuration, ConfigurationError, Limits, space};
+use kernels::{Configuration, ConfigurationError, space};
 
 use crate::random::Random;
 
@@ -38,8 +38,8 @@ pub enum ChoiceError {
         /// What is wrong with it.
         source: ConfigurationError,
     },
-    /// The device's limits, or an empty list, leave nothing.
-    #[error("no configuration is left: {asked} asked for, {ruled_out} beyond the board's limits")]
+    /// The board file, or an empty list, leaves nothing.
+    #[error("no configuration is left: {asked} asked for, {ruled_out} ruled out by the board file")]
     Nothing {
         /// Configurations asked for.
         asked: usize,
@@ -55,11 +55,11 @@ pub enum ChoiceError {
         source: std::io::Error,
     },
     /// More than there are.
-    #[error("asked for {asked} configurations, but only {there} fit the board's limits")]
+    #[error("asked for {asked} configurations, but the board file leaves only {there}")]
     TooMany {
         /// Configurations asked for.
         asked: usize,
-        /// Configurations that fit.
+        /// Configurations that are left.
         there: usize,
     },
 }
@@ -69,16 +69,21 @@ pub enum ChoiceError {
 pub struct Chosen {
     /// To measure.
     pub configurations: Vec<Configuration>,
-    /// Left out since the board's limits rule them out.
+    /// Left out since the board is not offered them.
     pub ruled_out: usize,
 }
 
 impl Choice {
-    /// The configurations, each once; `seed` decides which where only a number is given.
+    /// The configurations that are `offered`, each once; `seed` decides which where only a number is
+    /// given.
     ///
     /// # Errors
     /// [`ChoiceError`] says why there are none.
-    pub fn make(&self, limits: &Limits, seed: u64) -> Result<Chosen, ChoiceError> {
+    pub fn make(
+        &self,
+        offered: impl Fn(&Configuration) -> bool,
+        seed: u64,
+    ) -> Result<Chosen, ChoiceError> {
         let asked = match self {
             Self::All | Self::Count(_) => space::all(),
             Self::Starter => space::starter(),
@@ -87,8 +92,7 @@ impl Choice {
         };
         let asked = distinct(asked);
         let count = asked.len();
-        let fitting: Vec<_> =
-            asked.into_iter().filter(|configuration| configuration.fits(limits).is_ok()).collect();
+        let fitting: Vec<_> = asked.into_iter().filter(offered).collect();
         let ruled_out = count - fitting.len();
         let configurations = match *self {
             Self::Count(asked) => sample(fitting, asked, seed)?,
@@ -157,16 +161,11 @@ fn sample(
 
 #[cfg(test)]
 mod tests {
-    use kernels::SubGroups;
-
     use super::*;
 
-    const NONE: Limits = Limits {
-        work_group: u64::MAX,
-        work_items: [u64::MAX; 3],
-        local_memory: u64::MAX,
-        sub_groups: SubGroups::ALL,
-    };
+    fn every(_: &Configuration) -> bool {
+        true
+    }
 
     fn choice(text: &str) -> Choice {
         text.parse().unwrap()
@@ -174,36 +173,37 @@ mod tests {
 
     #[test]
     fn a_sample_has_its_size_and_order_and_follows_its_seed() {
-        let all = choice("all").make(&NONE, 0).unwrap().configurations;
-        let sample = |seed| choice("96").make(&NONE, seed).unwrap().configurations;
+        let all = choice("all").make(every, 0).unwrap().configurations;
+        let sample = |seed| choice("96").make(every, seed).unwrap().configurations;
         let positions = sample(7).into_iter().map(|one| all.iter().position(|other| *other == one));
         let positions: Vec<_> = positions.map(Option::unwrap).collect();
         assert!(positions.len() == 96 && positions.is_sorted());
         assert_eq!(sample(7), sample(7));
         assert_ne!(sample(7), sample(8));
-        assert!(matches!(choice("100000").make(&NONE, 0), Err(ChoiceError::TooMany { .. })));
-        assert!(matches!(choice("0").make(&NONE, 0), Err(ChoiceError::Nothing { .. })));
+        assert!(matches!(choice("100000").make(every, 0), Err(ChoiceError::TooMany { .. })));
+        assert!(matches!(choice("0").make(every, 0), Err(ChoiceError::Nothing { .. })));
     }
 
     #[test]
-    fn the_starter_set_is_cut_by_the_limits_too() {
-        let all = choice("starter").make(&NONE, 0).unwrap();
+    fn the_starter_set_is_cut_by_the_board_file_too() {
+        let all = choice("starter").make(every, 0).unwrap();
         assert_eq!((all.configurations, all.ruled_out), (space::starter(), 0));
-        let without = Limits { local_memory: 0, ..NONE };
-        let cut = choice("starter").make(&without, 0).unwrap();
+        let pocl = boards::find("pocl-cpu").unwrap();
+        let offer = boards::Offer::of(&pocl);
+        let cut = choice("starter").make(|one| offer.check(one).is_ok(), 0).unwrap();
         assert!(cut.ruled_out > 0 && !cut.configurations.is_empty());
         assert!(cut.configurations.iter().all(|one| one.family().name() != "local"));
     }
 
     #[test]
-    fn limits_rule_out_what_does_not_fit() {
-        let limits = Limits { work_group: 64, ..NONE };
-        let chosen = choice("tile:1x1x1@8x8,tile:1x1x1@16x16,tile:1x1x1@8x8").make(&limits, 0);
+    fn what_is_not_offered_is_ruled_out() {
+        let small = |one: &Configuration| one.work_group() <= 64;
+        let chosen = choice("tile:1x1x1@8x8,tile:1x1x1@16x16,tile:1x1x1@8x8").make(small, 0);
         let chosen = chosen.unwrap();
         assert_eq!(chosen.configurations.len(), 1);
         assert_eq!(chosen.ruled_out, 1);
-        let nothing = choice("tile:1x1x1@16x16").make(&limits, 0).unwrap_err().to_string();
-        assert!(nothing.contains("1 asked for, 1 beyond"), "{nothing}");
+        let nothing = choice("tile:1x1x1@16x16").make(small, 0).unwrap_err().to_string();
+        assert!(nothing.contains("1 asked for, 1 ruled out"), "{nothing}");
     }
 
     #[test]
@@ -211,10 +211,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("list.txt");
         fs::write(&path, "# two\ntile:2x2x2@8x8\n\nuniversal\n").unwrap();
-        let chosen = choice(path.to_str().unwrap()).make(&NONE, 0).unwrap();
+        let chosen = choice(path.to_str().unwrap()).make(every, 0).unwrap();
         assert_eq!(chosen.configurations.len(), 2);
         fs::write(&path, "tile:2x2x2@8x8\ntile:3x2x2@8x8\n").unwrap();
-        let error = choice(path.to_str().unwrap()).make(&NONE, 0).unwrap_err();
+        let error = choice(path.to_str().unwrap()).make(every, 0).unwrap_err();
         assert!(matches!(error, ChoiceError::Line { line: 2, .. }));
         assert!("tile:2x2x2@8x8,tiles".parse::<Choice>().is_err());
         assert!("no/such/file".parse::<Choice>().is_err());

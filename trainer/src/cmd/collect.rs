@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use anyhow::{Context, bail};
-use boards::deliver;
+use boards::{Offer, deliver};
 use kernels::measurement::{self, Header, Row, Status, Timing};
 use kernels::plan::{self, PlanRow};
 use selector_core::{GemmShape, ProblemClass};
@@ -69,10 +69,11 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let shapes = args.filter.shapes(&args.shapes)?;
     let board = OnBoard::open(&args.board, &args.reach)?;
     check_output(&board, &args.output)?;
+    let offer = Offer::of(&board.board);
     let Chosen { configurations, ruled_out } =
-        args.configs.make(&board.board.limits.into(), args.sample)?;
+        args.configs.make(|one| offer.check(one).is_ok(), args.sample)?;
     if ruled_out > 0 {
-        out.note(format_args!("{ruled_out} configurations are beyond the board's limits"));
+        out.note(format_args!("the board file rules {ruled_out} configurations out"));
     }
     let total = shapes.len() * configurations.len() * args.class.len();
     let classes: Vec<_> = args.class.iter().map(ToString::to_string).collect();
