@@ -11,13 +11,15 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
 	@echo 'make test           everything that must hold; what CI runs'
 	@echo 'make check          formatting, lints and documentation only'
 	@echo 'make kernels-all    every kernel on every case against the reference (hours)'
+	@echo 'make check-oclgrind a few kernels of each family in a simulator that finds races and wrong accesses'
+	@echo 'make gen9-table     what the compiler for Gen9 makes of each kernel (minutes; only what has changed)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
@@ -51,7 +53,7 @@ check:
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
 
 test:
-	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz --browser
+	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz --browser --oclgrind
 	$(MAKE) check
 	$(MAKE) aarch64
 	$(CARGO) test --workspace
@@ -59,9 +61,21 @@ test:
 	$(MAKE) fuzz
 	$(MAKE) build
 	$(BIN)/gemmtree-board check --sources --seconds 120 --seed 1
+	$(MAKE) check-oclgrind
 
 kernels-all: build
 	$(BIN)/gemmtree-board check --sources --all
+
+check-oclgrind:
+	@bash .ci/setup --oclgrind
+	$(CARGO) build --release --package device-runtime --bin gemmtree-board --example faults
+	@bash device-runtime/oclgrind/check.sh
+
+# `make gen9-table ONLY=starter` compiles the starter set alone.
+gen9-table:
+	@bash .ci/setup --gen9
+	@$(CARGO) build --quiet --package boards --example gen9-table
+	@$(TARGET)/debug/examples/gen9-table $(ONLY)
 
 figures-main: build
 	@$(CARGO) build --release --package benches --quiet

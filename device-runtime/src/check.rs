@@ -9,7 +9,7 @@ use kernels::Problem;
 use kernels::reference::Mismatch;
 
 pub use bundle::{KernelReport, check_bundle};
-pub use sources::{SourceReport, SourceUnit, check_sources};
+pub use sources::{Problems, SourceReport, SourceUnit, check_sources};
 
 /// A kernel that computed something else.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -4,7 +4,7 @@ mod common;
 
 use common::device;
 use common::faulty::{FAULTS, faulty};
-use device_runtime::check::{SourceUnit, check_sources};
+use device_runtime::check::{Problems, SourceUnit, check_sources};
 use device_runtime::measure::Measurer;
 use kernels::measurement::Status;
 use kernels::plan::PlanRow;
@@ -15,7 +15,11 @@ fn what_a_kernel_does_beside_c_is_found_by_the_check_of_sources() {
     let Some(device) = device() else { return };
     for class in ["f32-nn", "f16-tt"].map(|class| class.parse().unwrap()) {
         for (number, fault) in FAULTS.iter().enumerate() {
-            let unit = SourceUnit { class, configurations: vec![faulty(number)], sample: Some(1) };
+            let unit = SourceUnit {
+                class,
+                configurations: vec![faulty(number)],
+                problems: Problems::Sample(1),
+            };
             let report = check_sources(&device, &unit).unwrap();
             assert_eq!(report.wrong.is_empty(), number == 0, "{class} {fault}: {:?}", report.wrong);
         }

@@ -7,7 +7,7 @@ use std::ptr;
 
 use common::parted::{parted, with_parted};
 use common::{device, model};
-use device_runtime::check::{SourceUnit, check_sources};
+use device_runtime::check::{Problems, SourceUnit, check_sources};
 use device_runtime::compile::compile;
 use device_runtime::opencl::OpenClBuffer;
 use device_runtime::{Arguments, Device, DeviceError, OpenCl, Runtime, RuntimeError};
@@ -43,7 +43,7 @@ fn parts_are_summed_right_whatever_the_order_of_the_queue() {
             let class = ProblemClass::new(Precision::F32, transposes);
             // One part wants no memory, and then the kernel is given a null pointer.
             let configurations = [1, 3, 8].map(parted).to_vec();
-            let unit = SourceUnit { class, configurations, sample: None };
+            let unit = SourceUnit { class, configurations, problems: Problems::All };
             let report = check_sources(&device, &unit).unwrap();
             assert!(report.wrong.is_empty(), "{:?}", report.wrong);
             assert_eq!((report.configurations, report.ruled_out.len()), (3, 0));

@@ -23,6 +23,9 @@ const SHARED: u64 = 4;
 const LONG: u32 = 1030;
 /// Largest size beside a long one.
 const BESIDE_LONG: u32 = 24;
+/// Largest m and n, and steps along k, of [`few`] that follow a kernel's own sizes.
+const FEW_LARGEST: u64 = 136;
+const FEW_STEPS: u64 = 32;
 /// Elements at least between the matrices of two problems.
 const GUARD: u64 = 64;
 /// Elements before the first problem and behind the last: more than a work-group of the largest tiles is
@@ -63,8 +66,33 @@ pub(super) fn seeded(class: ProblemClass, count: usize, largest: u32, seed: u64)
     (0..count).map(one).collect()
 }
 
+/// A few problems for a kernel whose work-groups compute `tile` columns and rows of C, taking `steps`
+/// along k at once: one without an edge, one beyond the edges of rows and one of columns, one with a
+/// k that is split, and one whose batch shares B. For devices that are slow: simulators and emulators.
+pub(super) fn few(
+    class: ProblemClass,
+    tile: [u64; 2],
+    steps: u64,
+    sequence: &mut Sequence,
+) -> Vec<Problem> {
+    let [columns, rows] = tile.map(|size| size.clamp(1, FEW_LARGEST) as u32);
+    let steps = steps.clamp(1, FEW_STEPS) as u32;
+    let mut of = |m, k, n, batch| drawn_of(class, GemmShape::new(m, k, n, batch), sequence);
+    let below = of(rows + 1, steps + 1, 5, 1);
+    let beside = of(1, steps + 1, columns + 1, 1);
+    let split = Problem { alpha: 1.0, ..of(3, 140, 5, 2) };
+    let mut shared = Problem { alpha: 1.0, ..of(17, 9, 20, 2) };
+    shared.b.stride = 0;
+    let whole = Problem::packed(class, GemmShape::new(rows, 2 * steps, columns, 1));
+    vec![whole, below, beside, split, shared]
+}
+
 fn drawn(class: ProblemClass, [m, k, n]: [u32; 3], sequence: &mut Sequence) -> Problem {
     let shape = GemmShape::new(m, k, n, sequence.one_of(&BATCHES));
+    drawn_of(class, shape, sequence)
+}
+
+fn drawn_of(class: ProblemClass, shape: GemmShape, sequence: &mut Sequence) -> Problem {
     let mut problem = Problem::packed(class, shape);
     problem.alpha = sequence.one_of(&FACTORS);
     problem.beta = sequence.one_of(&FACTORS);
@@ -354,6 +382,23 @@ mod tests {
         assert!(matches!(mismatch, Mismatch::Outside { .. }), "{mismatch}");
         let right = is_right(&device, &mut kernel, &configuration, program.class);
         assert_eq!(right, Ok(false));
+    }
+
+    #[test]
+    fn few_problems_have_edges_a_split_k_a_batch_a_shared_input_and_offsets() {
+        for class in ProblemClass::all() {
+            let [whole, below, beside, split, shared] =
+                super::few(class, [64, 32], 8, &mut Sequence::new(1)).try_into().unwrap();
+            assert_eq!(whole.shape, GemmShape::new(32, 16, 64, 1));
+            assert_eq!((below.shape.m, beside.shape.n), (33, 65));
+            assert!(split.shape.k >= 2 * 64 && split.shape.batch == 2);
+            assert!(shared.b.stride == 0 && shared.shape.batch == 2 && shared.a.stride > 0);
+            let moved = [below, beside, split, shared];
+            assert!(moved.iter().any(|problem| problem.a.offset > 0 || problem.b.offset > 0));
+            assert!(moved.iter().all(|problem| problem.shape.m > 0));
+        }
+        let huge = super::few(ProblemClass::F32_NN, [1 << 40, 0], 1 << 40, &mut Sequence::new(1));
+        assert_eq!(huge[0].shape, GemmShape::new(1, 64, FEW_LARGEST as u32, 1));
     }
 
     #[test]

@@ -12,13 +12,16 @@ use kernels::{Configuration, Family, Misfit, Problem, families, space};
 use selector_core::{ElementType, Precision, ProblemClass, Transposes};
 
 use super::Wrong;
-use super::cases::{Pool, every_size, seeded};
+use super::cases::{Pool, every_size, few, seeded};
 use crate::{Device, DeviceError};
 
 /// Seeded problems for each configuration.
 const PROBLEMS: usize = 40;
 /// Largest size of a seeded problem.
 const LARGEST: u32 = 96;
+
+/// Configurations of each family of [`SourceUnit::few`]; each is checked in a class of its own.
+const FEW: usize = ProblemClass::COUNT;
 
 /// In a sample, one of so many problems of [`every_size`] is computed.
 const SAMPLED: usize = 5;
@@ -30,8 +33,19 @@ pub struct SourceUnit {
     pub class: ProblemClass,
     /// The configurations, at least one.
     pub configurations: Vec<Configuration>,
-    /// Seed of the sample of sizes; `None` for every size.
-    pub sample: Option<u64>,
+    /// Which problems.
+    pub problems: Problems,
+}
+
+/// What a unit computes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Problems {
+    /// Every size, and seeded problems for each configuration.
+    All,
+    /// A few around a configuration's own sizes, for devices that are slow: simulators and emulators.
+    Few,
+    /// A sample of the sizes, drawn by a seed, and seeded problems for each configuration.
+    Sample(u64),
 }
 
 /// What a unit did.
@@ -73,13 +87,40 @@ impl SourceUnit {
         Self::in_order(Self::by_program(configurations), seed)
     }
 
+    /// A few configurations of every family on a few problems: spread over the family's part of the
+    /// starter set, and over the classes, so that each family meets every class.
+    #[must_use]
+    pub fn few() -> Vec<Self> {
+        families::ALL.iter().flat_map(|family| Self::few_of_family(*family)).collect()
+    }
+
+    /// [`Self::few`] of one family.
+    #[must_use]
+    pub fn few_of_family(family: &'static dyn Family) -> Vec<Self> {
+        let mut starter = space::starter();
+        starter.retain(|configuration| configuration.family().name() == family.name());
+        if starter.is_empty() {
+            let unit = |unit| Self { problems: Problems::Few, ..unit };
+            return universal_units().map(unit).collect();
+        }
+        let unit = |(number, class): (usize, ProblemClass)| Self {
+            class,
+            configurations: vec![starter[number * starter.len() / FEW].clone()],
+            problems: Problems::Few,
+        };
+        (0..FEW).zip(ProblemClass::all()).map(unit).collect()
+    }
+
     fn by_program(configurations: Vec<Configuration>) -> Vec<Self> {
         let mut by_program: BTreeMap<String, Self> = BTreeMap::new();
         for configuration in configurations {
             for class in ProblemClass::all() {
-                let unit = by_program
-                    .entry(configuration.program(class).name)
-                    .or_insert_with(|| Self { class, configurations: Vec::new(), sample: None });
+                let unit =
+                    by_program.entry(configuration.program(class).name).or_insert_with(|| Self {
+                        class,
+                        configurations: Vec::new(),
+                        problems: Problems::All,
+                    });
                 unit.configurations.push(configuration.clone());
             }
         }
@@ -91,7 +132,7 @@ impl SourceUnit {
             Some(seed) => {
                 let mut units = deal(shuffled(units, seed), seed);
                 for (number, unit) in (0..).zip(&mut units) {
-                    unit.sample = Some(seed.wrapping_add(number));
+                    unit.problems = Problems::Sample(seed.wrapping_add(number));
                 }
                 units
             }
@@ -140,7 +181,7 @@ fn universal_units() -> impl Iterator<Item = SourceUnit> {
     ProblemClass::all().map(|class| SourceUnit {
         class,
         configurations: vec![Configuration::universal()],
-        sample: None,
+        problems: Problems::All,
     })
 }
 
@@ -190,17 +231,8 @@ fn check<D: Device, T: Element + Pod>(
             report.ruled_out.push(Misfit::WorkGroup { need, have });
             continue;
         }
-        let mut problems = seeded(class, PROBLEMS, LARGEST, number as u64);
-        if report.configurations == 0 {
-            let all = every_size(class);
-            match unit.sample {
-                Some(seed) => {
-                    let count = all.len() / SAMPLED;
-                    problems.extend(shuffled(all, seed).into_iter().take(count));
-                }
-                None => problems.extend(all),
-            }
-        }
+        let is_first = report.configurations == 0;
+        let problems = problems(unit, configuration, number as u64, is_first);
         report.configurations += 1;
         report.problems += problems.len();
         match compare::<D, T>(device, kernel, configuration, &problems)? {
@@ -209,6 +241,34 @@ fn check<D: Device, T: Element + Pod>(
         }
     }
     Ok(report)
+}
+
+/// The problems of one configuration of a unit; the first of a program computes the sizes too.
+fn problems(
+    unit: &SourceUnit,
+    configuration: &Configuration,
+    seed: u64,
+    is_first: bool,
+) -> Vec<Problem> {
+    let class = unit.class;
+    let mut problems = match unit.problems {
+        Problems::All | Problems::Sample(_) => seeded(class, PROBLEMS, LARGEST, seed),
+        Problems::Few => {
+            let [columns, rows, _] = configuration.family().work_group(configuration.parameters());
+            let [wide, high, steps] = configuration.item();
+            few(class, [columns * wide, rows * high], steps, &mut Sequence::new(seed))
+        }
+    };
+    match unit.problems {
+        Problems::All if is_first => problems.extend(every_size(class)),
+        Problems::Sample(seed) if is_first => {
+            let all = every_size(class);
+            let count = all.len() / SAMPLED;
+            problems.extend(shuffled(all, seed).into_iter().take(count));
+        }
+        _ => {}
+    }
+    problems
 }
 
 fn compare<D: Device, T: Element + Pod>(
@@ -284,13 +344,27 @@ mod tests {
     }
 
     #[test]
+    fn a_few_of_every_family_meet_every_class() {
+        let units = SourceUnit::few();
+        for family in families::ALL {
+            let of_family = units.iter().filter(|unit| unit.family() == family.name());
+            let classes: BTreeSet<_> = of_family.map(|unit| unit.class.to_string()).collect();
+            assert_eq!(classes.len(), ProblemClass::COUNT, "{}", family.name());
+        }
+        let tile = |unit: &&SourceUnit| unit.family() == "tile";
+        let report = check_sources(&Mock::default(), units.iter().find(tile).unwrap()).unwrap();
+        assert!(report.wrong.is_empty());
+        assert_eq!((report.configurations, report.problems), (1, 5));
+    }
+
+    #[test]
     fn a_right_kernel_passes_and_a_wrong_one_is_named() {
         let units = SourceUnit::all(None);
         let unit = units.iter().find(|unit| unit.configurations.len() == 10).unwrap();
         let report = check_sources(&Mock::default(), unit).unwrap();
         assert!(report.wrong.is_empty() && report.worst <= 1.0);
         assert_eq!((report.configurations, report.problems), (10, 10 * PROBLEMS + 1000));
-        let sampled = SourceUnit { sample: Some(1), ..unit.clone() };
+        let sampled = SourceUnit { problems: Problems::Sample(1), ..unit.clone() };
         let report = check_sources(&Mock::default(), &sampled).unwrap();
         assert_eq!((report.configurations, report.problems), (10, 10 * PROBLEMS + 200));
         let wrong = Mock { wrong_results: vec!["tile:".to_owned()], ..Mock::default() };
@@ -304,7 +378,7 @@ mod tests {
         let unit = SourceUnit {
             class: ProblemClass::F32_NN,
             configurations: vec![parted(3)],
-            sample: None,
+            problems: Problems::All,
         };
         let device = Mock::default();
         let report = check_sources(&device, &unit).unwrap();

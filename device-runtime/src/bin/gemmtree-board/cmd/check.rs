@@ -18,7 +18,8 @@ use crate::output::Output;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
     gemmtree-board check --sources --seconds 120 --seed 1\n  \
-    gemmtree-board check --sources --family tile")]
+    gemmtree-board check --sources --family tile\n  \
+    gemmtree-board check --sources --few")]
 pub(crate) struct Args {
     /// Check this bundle, loaded from its binaries only
     #[arg(long, value_name = "FILE", required_unless_present = "sources")]
@@ -32,6 +33,10 @@ pub(crate) struct Args {
     /// With --sources: everything, in order
     #[arg(long, requires = "sources")]
     all: bool,
+    /// With --sources: a few configurations of each family on a few problems, in order; for devices that
+    /// are slow, such as simulators
+    #[arg(long, requires = "sources", conflicts_with_all = ["all", "seed"])]
+    few: bool,
     /// With --sources: only this kernel family, in every class
     #[arg(long, value_name = "NAME", requires = "sources")]
     family: Option<String>,
@@ -174,12 +179,18 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
 
 fn units(args: &Args) -> anyhow::Result<Vec<SourceUnit>> {
     let seed = (!args.all).then_some(args.seed);
-    let Some(name) = &args.family else { return Ok(SourceUnit::all(seed)) };
+    let Some(name) = &args.family else {
+        return Ok(if args.few { SourceUnit::few() } else { SourceUnit::all(seed) });
+    };
     let Some(family) = families::by_name(name) else {
         let known: Vec<_> = families::ALL.iter().map(|family| family.name()).collect();
         bail!("no kernel family is called `{name}`; families: {}", known.join(", "));
     };
-    Ok(SourceUnit::of_family(family, seed))
+    Ok(if args.few {
+        SourceUnit::few_of_family(family)
+    } else {
+        SourceUnit::of_family(family, seed)
+    })
 }
 
 #[derive(Default, Serialize)]
