@@ -24,11 +24,13 @@ fi
 export GEMMTREE_OPENCL=$runtime
 
 # simulate LOG PROGRAM ARGUMENT...
+# - As much local memory as the largest GPU of the board files, so that no limit of it rules anything out.
+# - Without cl_khr_fp16: its compiler defines that, but the device has no 16-bit arithmetic.
 simulate() {
     local log=$1
     shift
-    # As much local memory as the largest GPU of the board files, so that nothing is ruled out.
-    oclgrind --data-races --check-api --max-errors 5 --local-mem-size 65536 --log "$log" "$@"
+    oclgrind --data-races --check-api --max-errors 5 --local-mem-size 65536 \
+        --build-options "-Ucl_khr_fp16 ${build_options-}" --log "$log" "$@"
 }
 
 # fault KERNEL MESSAGE: the kernel has a fault that must be reported.
@@ -44,18 +46,34 @@ fault race_in_local_memory 'data race at local memory'
 fault race_between_groups 'data race at global memory'
 fault read_outside 'Invalid read'
 
+# few FAMILY: its configurations, into the files of its log.
+few() {
+    simulate "$logs/$1" "$programs/gemmtree-board" --quiet check --sources --few --text --family "$1" \
+        >"$logs/$1.out" 2>"$logs/$1.err"
+}
+
 # check FAMILY: prints one line, or what is wrong.
 check() {
     local log=$logs/$1 status=0
-    simulate "$log" "$programs/gemmtree-board" --quiet check --sources --few --text --family "$1" \
-        >"$log.out" 2>"$log.err" || status=$?
+    few "$@" || status=$?
+    # Its compiler's optimiser makes operations that the simulator does not know: it then stops.
+    if [ "$status" -ne 0 ] && grep -q 'OCLGRIND FATAL ERROR' "$log" "$log.err"; then
+        status=0
+        build_options=-cl-opt-disable few "$@" || status=$?
+    fi
     if [ "$status" -ne 0 ] || [ -s "$log" ]; then
         echo "error: oclgrind, family $1 (status $status):" >&2
         grep -v ' warnings\? generated' "$log.err" >&2 || true
         head -n 60 "$log" >&2
         return 1
     fi
-    echo "$1: $(cat "$log.out")"
+    # Families that need what the simulator lacks, such as sub-groups, are told apart.
+    if grep -q ', 0 problems' "$log.out"; then
+        echo "$1: cannot run in the simulator"
+    else
+        echo "$1: $(cat "$log.out")"
+        touch "$log.ran"
+    fi
 }
 
 families=("$@")
@@ -69,6 +87,11 @@ if [ ${#families[@]} -eq 0 ]; then
     exit 1
 fi
 export logs programs
-export -f simulate check
+export -f simulate few check
 printf '%s\n' "${families[@]}" | xargs --max-procs="$(nproc)" --replace bash -c 'check "$1"' check {}
-echo "oclgrind: no races and no wrong accesses in ${#families[@]} families; faults on purpose were found"
+ran=$(find "$logs" -name '*.ran' | wc -l)
+if [ "$ran" -eq 0 ]; then
+    echo "error: no family has run" >&2
+    exit 1
+fi
+echo "oclgrind: no races and no wrong accesses in $ran of ${#families[@]} families; faults on purpose were found"
