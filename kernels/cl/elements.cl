@@ -6,37 +6,42 @@
 // A loop without a branch: arrays that only such loops go over stay in registers.
 #define ALL_OF(v, count) _Pragma("unroll") for (uint v = 0; v < (count); ++v)
 
-// Four elements: from and to where they are aligned to four, and one alone.
+// Four elements: from and to where they are aligned to four, and one alone. What is `fetch`ed stays
+// as it lies in memory until it is `widen`ed: while nothing asks for it, other work is done.
 #if HALF
 typedef half element;
-#if defined(__NV_CL_C_VERSION)
-// NVIDIA's compiler makes four loads of a vector of halves, but one of the same bits.
-static inline float4 load4(global const element *from) {
-  const ushort4 bits = *(global const ushort4 *)from;
-  return vload_half4(0, (const half *)&bits);
-}
-#else
-static inline float4 load4(global const element *from) { return vloada_half4(0, from); }
-#endif
+typedef ushort4 four;
+static inline four fetch4(global const element *from) { return *(global const ushort4 *)from; }
+static inline ushort fetch1(global const element *from) { return *(global const ushort *)from; }
+static inline float4 widen(four bits) { return vload_half4(0, (private const half *)&bits); }
 static inline void store4(float4 value, global element *to) { vstorea_half4(value, 0, to); }
 static inline float load1(global const element *from) { return vload_half(0, from); }
 static inline void store1(float value, global element *to) { vstore_half(value, 0, to); }
 #else
 typedef float element;
-static inline float4 load4(global const element *from) { return *(global const float4 *)from; }
+typedef float4 four;
+static inline four fetch4(global const element *from) { return *(global const float4 *)from; }
+static inline float fetch1(global const element *from) { return *from; }
+static inline float4 widen(four value) { return value; }
 static inline void store4(float4 value, global element *to) { *(global float4 *)to = value; }
 static inline float load1(global const element *from) { return *from; }
 static inline void store1(float value, global element *to) { *to = value; }
 #endif
 
 // The first `count` of four elements in a row, and zeros: nothing beyond them is read.
-static inline float4 load_some(global const element *from, uint count) {
-  float4 some = (float4)(0.0f);
-  if (count > 0) some.x = load1(from);
-  if (count > 1) some.y = load1(from + 1);
-  if (count > 2) some.z = load1(from + 2);
-  if (count > 3) some.w = load1(from + 3);
+static inline four fetch_some(global const element *from, uint count) {
+  four some = 0;
+  if (count > 0) some.x = fetch1(from);
+  if (count > 1) some.y = fetch1(from + 1);
+  if (count > 2) some.z = fetch1(from + 2);
+  if (count > 3) some.w = fetch1(from + 3);
   return some;
+}
+
+// The same, widened at once.
+static inline float4 load4(global const element *from) { return widen(fetch4(from)); }
+static inline float4 load_some(global const element *from, uint count) {
+  return widen(fetch_some(from, count));
 }
 
 // How many of the four positions from `first` on are below `end`.

@@ -2,8 +2,8 @@
 // and B in local memory, a work-item ITEM_M x ITEM_N of it from registers. While one pair of tiles
 // is multiplied the next is on its way from memory to registers, and then goes to the other half
 // of local memory: one barrier for TILE_K steps along k. With SLICES above 1 so many teams of
-// work-items each take their share of these steps, and the teams' sums are added at the end: a small
-// C keeps a device busy with one launch.
+// work-items each take their share of these steps, and the teams' sums are added at the end: a
+// small C keeps a device busy with one launch.
 //
 //                TILE_N            A is m x k (k x m if TRANSPOSE_A), B is k x n (n x k if
 //              +---------+         TRANSPOSE_B), C is m x n, all row-major. Columns are dimension 0,
@@ -69,18 +69,19 @@
   ((first + STEP_ACROSS(v, tile)) * (leading) +            \
    ((wide) ? min((start) + COLUMN_ACROSS(v, tile), (size)-4) : (start) + COLUMN_ACROSS(v, tile)))
 #define FETCH_ALONG(v, from, whole) \
-  ((whole) ? load4(from) : load_some(from, below(STEP_ALONG(v), rest)))
+  ((whole) ? fetch4(from) : fetch_some(from, below(STEP_ALONG(v), rest)))
 #define FETCH_ACROSS(v, tile, start, size, from, whole) \
-  ((whole) ? load4(from)                                \
-           : load_some(from, STEP_ACROSS(v, tile) < rest \
-                                 ? below((start) + COLUMN_ACROSS(v, tile), size) : 0))
+  ((whole) ? fetch4(from)                                \
+           : fetch_some(from, STEP_ACROSS(v, tile) < rest \
+                                  ? below((start) + COLUMN_ACROSS(v, tile), size) : 0))
 #define KEEP_ALONG(v, value, tile, row)                                  \
   {                                                                      \
     local float *to = (tile) + STEP_ALONG(v) * (row) + ROW_ALONG(v);     \
-    to[0] = (value).x;                                                   \
-    to[row] = (value).y;                                                 \
-    to[2 * (row)] = (value).z;                                           \
-    to[3 * (row)] = (value).w;                                           \
+    const float4 kept = value;                                           \
+    to[0] = kept.x;                                                      \
+    to[row] = kept.y;                                                    \
+    to[2 * (row)] = kept.z;                                              \
+    to[3 * (row)] = kept.w;                                              \
   }
 #define KEEP_ACROSS(v, value, size, tile, row) \
   *(local float4 *)((tile) + STEP_ACROSS(v, size) * (row) + COLUMN_ACROSS(v, size)) = (value)
@@ -124,28 +125,28 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   const bool b_wide = ((b_offset | b_leading | b_stride | (TRANSPOSE_B ? 0 : n)) & 3) == 0;
 
   uint a_at[A_VECTORS], b_at[B_VECTORS];
-  float4 a_next[A_VECTORS], b_next[B_VECTORS];
+  four a_next[A_VECTORS], b_next[B_VECTORS];
 #if TRANSPOSE_A
 #define A_STEP (TILE_K * a_leading)
 #define A_PLACE(v) PLACE_ACROSS(v, TILE_M, top, m, a_leading, a_wide)
 #define A_FETCH(v, whole) FETCH_ACROSS(v, TILE_M, top, m, a + a_at[v], whole)
-#define A_KEEP(v, tile) KEEP_ACROSS(v, a_next[v], TILE_M, tile, A_ROW)
+#define A_KEEP(v, tile) KEEP_ACROSS(v, widen(a_next[v]), TILE_M, tile, A_ROW)
 #else
 #define A_STEP TILE_K
 #define A_PLACE(v) PLACE_ALONG(v, top, m, a_leading)
 #define A_FETCH(v, whole) FETCH_ALONG(v, a + a_at[v], whole)
-#define A_KEEP(v, tile) KEEP_ALONG(v, a_next[v], tile, A_ROW)
+#define A_KEEP(v, tile) KEEP_ALONG(v, widen(a_next[v]), tile, A_ROW)
 #endif
 #if TRANSPOSE_B
 #define B_STEP TILE_K
 #define B_PLACE(v) PLACE_ALONG(v, side, n, b_leading)
 #define B_FETCH(v, whole) FETCH_ALONG(v, b + b_at[v], whole)
-#define B_KEEP(v, tile) KEEP_ALONG(v, b_next[v], tile, B_ROW)
+#define B_KEEP(v, tile) KEEP_ALONG(v, widen(b_next[v]), tile, B_ROW)
 #else
 #define B_STEP (TILE_K * b_leading)
 #define B_PLACE(v) PLACE_ACROSS(v, TILE_N, side, n, b_leading, b_wide)
 #define B_FETCH(v, whole) FETCH_ACROSS(v, TILE_N, side, n, b + b_at[v], whole)
-#define B_KEEP(v, tile) KEEP_ACROSS(v, b_next[v], TILE_N, tile, B_ROW)
+#define B_KEEP(v, tile) KEEP_ACROSS(v, widen(b_next[v]), TILE_N, tile, B_ROW)
 #endif
 
 // The next tiles to registers; two branches, so that a whole tile takes the short one.
