@@ -10,6 +10,7 @@ mod clblast;
 mod cublas;
 mod library;
 mod openblas;
+mod others;
 mod ours;
 mod race;
 mod record;
@@ -23,6 +24,7 @@ mod timing;
 use std::path::PathBuf;
 
 pub use class::Class;
+pub use others::{BUSY, OTHERS, at_work, most_at_work};
 pub use record::{Header, Record, RecordError, Row};
 pub use run::{Options, Outcome, Progress, run};
 pub use shapes::{FULLY_CONNECTED, SQUARE, named as shapes};
@@ -116,10 +118,14 @@ pub const OURS: &str = "ours";
 pub const OURS_BEST: &str = "ours-best";
 /// Of the whole kernel space the configuration that is fastest here, as far as a data set tells.
 pub const SPACE_BEST: &str = "space-best";
+/// The three of ours.
+pub const ALL_OF_OURS: [&str; 3] = [OURS, OURS_BEST, SPACE_BEST];
 /// CLBlast with the parameters that it ships.
 pub const CLBLAST: &str = "clblast";
 /// CLBlast with parameters that its own tuners found on the device.
 pub const CLBLAST_TUNED: &str = "clblast-tuned";
+/// What stands before the names of its tuners that were stopped before they had tried all.
+pub const CUT_SHORT: &str = "cut short";
 /// cuBLAS without tensor cores.
 pub const CUBLAS: &str = "cublas";
 /// OpenBLAS on as many threads as the device has compute units.

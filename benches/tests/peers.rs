@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use benches::peers::{
-    self, CLBLAST, CLBLAST_TUNED, CUBLAS, Header, OPENBLAS, OURS, OURS_BEST, Options, Outcome,
-    Places, Plan, Record, SPACE_BEST, Stage,
+    self, CLBLAST, CLBLAST_TUNED, CUBLAS, Header, OPENBLAS, OTHERS, OURS, OURS_BEST, Options,
+    Outcome, Places, Plan, Record, SPACE_BEST, Stage,
 };
 use device_runtime::compile::compile;
 use device_runtime::{Device, OpenCl, Runtime};
@@ -52,6 +52,8 @@ fn run(
     let options = Options { plan, only: Vec::new(), limit, set_aside: true };
     let mut header = Header::default();
     header.push("device", &stage.info().name);
+    header.push("date", &format!("{:?}", std::time::SystemTime::now()));
+    header.push(OTHERS, "0.10 cores at noon");
     let mut told = 0;
     let outcome = peers::run(&stage, shapes, path, header, &options, |_| told += 1)?;
     Ok((outcome, told))
@@ -108,6 +110,9 @@ fn a_run_goes_on_where_it_ended_and_measures_nothing_twice() {
     let whole = Record::read(&path).unwrap();
     assert_eq!(whole.rows[..half.rows.len()], half.rows[..]);
     assert!(whole.has(SHAPES[0]) && whole.has(SHAPES[1]));
+    // Each time that something was measured is told, and the first.
+    let others = ["0.10 cores at noon"; 3].join("; ");
+    assert_eq!(whole.header.get(OTHERS), Some(&others[..]));
 }
 
 #[test]

@@ -383,6 +383,12 @@ impl<'a, D: Device> Runtime<'a, D> {
         &self.device
     }
 
+    /// The device, to change how it works. It stays the one that the kernels were loaded on: on another
+    /// in its place every call is refused.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
     /// The kernels by id: the universal one, then the kernel list.
     #[must_use]
     pub fn configurations(&self) -> &[Configuration] {

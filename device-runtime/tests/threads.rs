@@ -160,6 +160,36 @@ fn the_callers_own_context_queue_and_buffers_are_used() {
     assert!(matches!(error, Some(RuntimeError::Problem(_))), "{error:?}");
 }
 
+#[test]
+fn kernels_and_buffers_are_those_of_both_queues_and_times_are_told_by_one() {
+    let Some(mut device) = device() else { return };
+    let first = device.queue();
+    device.record_times(true).unwrap();
+    assert_eq!(device.queue(), first);
+    device.record_times(false).unwrap();
+    let plain = device.queue();
+    assert_ne!(plain, first);
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    let [a, b, c] = [1, 2, 3].map(|seed| {
+        let values = reference::values(LENGTH, seed);
+        matrix(runtime.device(), &values)
+    });
+    runtime.want_events(true);
+    for (turn, records) in [false, true, false, true].into_iter().enumerate() {
+        runtime.device_mut().record_times(records).unwrap();
+        assert_eq!(runtime.device().queue(), if records { first } else { plain });
+        let alpha = turn as f32 + 1.0;
+        let call = runtime.gemm(problem(alpha), [&a, &b, &c]).unwrap();
+        let told = runtime.nanoseconds(&call);
+        assert_eq!(told.is_ok(), records, "{told:?}");
+        let mut after = vec![0.0_f32; LENGTH];
+        runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+        assert!(after.iter().zip(expected(alpha)).all(|(one, other)| (one - other).abs() < 1e-4));
+    }
+}
+
 #[expect(unsafe_code, reason = "the caller's side of OpenCL")]
 fn own_buffer(context: &Context, bytes: usize) -> OpenClBuffer {
     use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};

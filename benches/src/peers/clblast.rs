@@ -1,4 +1,4 @@
-//! CLBlast, on the bundle's own queue and buffers: as shipped, and with parameters that its own
+//! CLBlast, on the stage's queue and buffers: as shipped, and with parameters that its own
 //! tuners found on the device (`benches/peers/tune-clblast.sh`).
 #![expect(unsafe_code, reason = "the library is called through its C interface")]
 
@@ -211,12 +211,14 @@ impl Peer for Clblast {
         stage: &Stage<'_>,
         task: &Task,
     ) -> anyhow::Result<Option<u64>> {
-        self.call(stage, task, ptr::null_mut())?;
-        let before = stage.marker()?;
-        let mut event = ptr::null_mut();
-        self.call(stage, task, &raw mut event)?;
-        let last = Event(event);
-        stage.finish()?;
-        Ok(last.end()?.checked_sub(before.end()?))
+        stage.recording(|| {
+            self.call(stage, task, ptr::null_mut())?;
+            let before = stage.marker()?;
+            let mut event = ptr::null_mut();
+            self.call(stage, task, &raw mut event)?;
+            let last = Event(event);
+            stage.finish()?;
+            Ok(last.end()?.checked_sub(before.end()?))
+        })
     }
 }

@@ -31,33 +31,43 @@ pub(super) fn fastest(
     favourite: Option<usize>,
     mut call: impl FnMut(usize) -> anyhow::Result<()>,
 ) -> Option<usize> {
-    let mut seconds = |place: usize, calls: u32| -> anyhow::Result<f64> {
+    let sample = SAMPLE[usize::from(!stage.is_cpu())];
+    race(count, favourite, sample, |place, calls| {
         let begun = Instant::now();
         for _ in 0..calls {
             call(place)?;
         }
         stage.finish()?;
         Ok(begun.elapsed().as_secs_f64() / f64::from(calls))
-    };
+    })
+}
+
+/// The race itself: `seconds` makes so many calls of a place and tells what one takes.
+fn race(
+    count: usize,
+    favourite: Option<usize>,
+    sample: Duration,
+    mut seconds: impl FnMut(usize, u32) -> anyhow::Result<f64>,
+) -> Option<usize> {
     let singles = singles(count, |place| seconds(place, 1));
-    let near = near(&singles, favourite);
-    let [first, _, ..] = near[..] else { return near.first().copied() };
+    let mut racing = near(&singles, favourite);
+    let [_, _, ..] = racing[..] else { return racing.first().copied() };
     let least = singles.iter().flatten().copied().fold(f64::INFINITY, f64::min);
-    let sample = SAMPLE[usize::from(!stage.is_cpu())].as_secs_f64();
-    let calls = (sample / least.max(1e-9)).ceil().clamp(1.0, MOST_CALLS) as u32;
+    let calls = (sample.as_secs_f64() / least.max(1e-9)).ceil().clamp(1.0, MOST_CALLS) as u32;
     let mut samples = vec![Vec::new(); count];
     let mut random = Xoshiro256PlusPlus::seed_from_u64(0);
-    let mut order = near.clone();
     for _ in 0..ROUNDS {
-        shuffle(&mut order, &mut random);
-        for &place in &order {
-            if calls > 1 {
-                seconds(place, calls.div_ceil(WARM_UP)).ok()?;
-            }
-            samples[place].extend(seconds(place, calls).ok());
-        }
+        shuffle(&mut racing, &mut random);
+        // Whose calls fail now is out as well.
+        racing.retain(|&place| {
+            let is_warm = calls == 1 || seconds(place, calls.div_ceil(WARM_UP)).is_ok();
+            let sample = is_warm.then(|| seconds(place, calls).ok()).flatten();
+            samples[place].extend(sample);
+            sample.is_some()
+        });
     }
-    Some(winner(&near, &mut samples).unwrap_or(first))
+    racing.sort_unstable();
+    winner(&racing, &mut samples)
 }
 
 /// The time of a single call of each: the lesser of two behind one that is not counted, since the
@@ -120,6 +130,26 @@ mod tests {
         });
         assert_eq!(times, [Some(2.0), Some(6.0), Some(5.9), None]);
         assert_eq!(called, [3, 2, 3, 1]);
+    }
+
+    #[test]
+    fn who_fails_in_the_race_is_out_and_the_others_go_on() {
+        // Places 0 and 3 are the fastest as long as they run.
+        let times = [1.0, 1.2, 1.1, 1.0];
+        let fastest = |fails: fn(usize, u32) -> bool| {
+            race(4, None, Duration::from_secs(8), |place, calls| {
+                if fails(place, calls) {
+                    bail!("it no longer runs");
+                }
+                Ok(times[place])
+            })
+        };
+        assert_eq!(fastest(|_, _| false), Some(0));
+        // Calls that warm up are two, a sample's eight.
+        assert_eq!(fastest(|place, calls| place == 0 && calls == 2), Some(3));
+        assert_eq!(fastest(|place, calls| place % 3 == 0 && calls == 8), Some(2));
+        assert_eq!(fastest(|_, calls| calls > 1), None);
+        assert_eq!(fastest(|place, calls| place != 1 && calls == 1), Some(1));
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 
 use selector_core::GemmShape;
 
+use super::OTHERS;
+
 const COLUMNS: &str = "m,k,n,batch,peer,configuration,status,calls,device_ns,samples_ns";
-/// What of a header may differ when a run goes on.
-const MAY_DIFFER: [&str; 2] = ["date", "load"];
+/// What of a header may differ when a run goes on; `load` was told by records of old.
+const MAY_DIFFER: [&str; 3] = ["date", "load", OTHERS];
 /// The status of a row with times.
 const OK: &str = "ok";
 /// Largest file that is read.
@@ -95,6 +97,15 @@ impl Header {
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.iter().find(|(one, _)| one == key).map(|(_, value)| &value[..])
+    }
+
+    /// Tell also what another header, of a run that goes on, has of `key`.
+    pub(super) fn append(&mut self, key: &str, other: &Self) {
+        let Some(more) = other.get(key) else { return };
+        match self.0.iter_mut().find(|(one, _)| one == key) {
+            Some((_, value)) => *value = format!("{value}; {more}"),
+            None => self.push(key, more),
+        }
     }
 
     /// Add a line; line breaks in it become spaces.
@@ -327,6 +338,13 @@ mod tests {
         let again = Record::go_on(&path, header("a: device", "tomorrow")).unwrap();
         assert_eq!(again, record);
         assert_eq!(again.header.get("date"), Some("today"));
+        let mut later = header("a: device", "tomorrow");
+        later.push(OTHERS, "0.7 at two");
+        let mut grown = Record::go_on(&path, later.clone()).unwrap().header;
+        for told in ["0.7 at two", "0.7 at two; 0.7 at two"] {
+            grown.append(OTHERS, &later);
+            assert_eq!(grown.get(OTHERS), Some(told));
+        }
         assert_eq!(again.rows[0].median(), Some(11.0));
         assert_eq!((again.rows[0].failure(), again.rows[1].failure()), (None, Some("wrong, by 1")));
         let [there, not_there] = [4, 5].map(|m| again.has(GemmShape::new(m, 2, 3, 1)));

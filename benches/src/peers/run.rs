@@ -10,7 +10,7 @@ use selector_core::GemmShape;
 
 use super::record::{Header, Record, Row};
 use super::timing::{Contestant, Plan, Times};
-use super::{ALL, OURS, Peer, Stage, Task};
+use super::{ALL, OTHERS, OURS, Peer, Stage, Task};
 
 /// Elements that are compared with sums in double precision.
 const CHECKED: usize = 64;
@@ -82,14 +82,18 @@ pub fn run(
     let mut record = match Record::go_on(path, header.clone()) {
         Err(error) if options.set_aside && error.is_of_content() => {
             Record::set_aside(path)?;
-            Record { header, rows: Vec::new() }
+            Record { header: header.clone(), rows: Vec::new() }
         }
         other => other?,
     };
-    record.write(path)?;
     let total = shapes.len();
     let left_to_do: Vec<GemmShape> =
         shapes.iter().copied().filter(|shape| !record.has(*shape)).collect();
+    record.write(path)?;
+    // A run that goes on is of more than one time; the file is told with the first rows of this one.
+    if record.header != header {
+        record.header.append(OTHERS, &header);
+    }
     let already = total - left_to_do.len();
     let begun = Instant::now();
     let mut failed = 0;

@@ -167,10 +167,12 @@ impl Peer for Space {
         stage: &Stage<'_>,
         task: &Task,
     ) -> anyhow::Result<Option<u64>> {
-        self.call(stage, task, self.chosen, false)?;
-        let events = self.call(stage, task, self.chosen, true)?;
-        stage.finish()?;
-        Ok(Some(stage.runtime().device().nanoseconds(&events)?))
+        stage.recording(|| {
+            self.call(stage, task, self.chosen, false)?;
+            let events = self.call(stage, task, self.chosen, true)?;
+            stage.finish()?;
+            Ok(Some(stage.runtime().device().nanoseconds(&events)?))
+        })
     }
 }
 

@@ -39,8 +39,6 @@ pub(super) type Events = device_runtime::Events<<OpenCl as Device>::Event>;
 pub struct Stage<'a> {
     runtime: RefCell<Runtime<'a, OpenCl>>,
     info: DeviceInfo,
-    /// Alive as long as the runtime.
-    queue: cl_command_queue,
     device: cl_device_id,
     is_cpu: bool,
     places: Places,
@@ -59,11 +57,13 @@ pub struct Task {
 pub(super) struct Event(pub(super) cl_event);
 
 impl<'a> Stage<'a> {
-    /// The stage of a loaded bundle.
+    /// The stage of a loaded bundle. Its queue records no times: what a library does with events of its
+    /// own would cost more in one that does.
     ///
     /// # Errors
-    /// The driver does not tell what its device is.
-    pub fn new(runtime: Runtime<'a, OpenCl>, places: Places) -> anyhow::Result<Self> {
+    /// The driver does not tell what its device is, or has no such queue.
+    pub fn new(mut runtime: Runtime<'a, OpenCl>, places: Places) -> anyhow::Result<Self> {
+        runtime.device_mut().record_times(false)?;
         let queue = runtime.device().queue();
         let told = |code| anyhow::anyhow!("the driver does not describe its device ({code})");
         let device: isize = get_command_queue_info(queue, CL_QUEUE_DEVICE).map_err(told)?.into();
@@ -71,7 +71,7 @@ impl<'a> Stage<'a> {
         let kind: u64 = get_device_info(device, CL_DEVICE_TYPE).map_err(told)?.into();
         let is_cpu = kind & CL_DEVICE_TYPE_CPU != 0;
         let info = runtime.device().info().clone();
-        Ok(Self { runtime: RefCell::new(runtime), info, queue, device, is_cpu, places })
+        Ok(Self { runtime: RefCell::new(runtime), info, device, is_cpu, places })
     }
 
     /// Which device it is.
@@ -91,8 +91,9 @@ impl<'a> Stage<'a> {
         self.runtime.borrow_mut()
     }
 
+    /// The queue, for as long as nothing changes whether it [records](Self::recording) times.
     pub(super) fn queue(&self) -> cl_command_queue {
-        self.queue
+        self.runtime().device().queue()
     }
 
     pub(super) fn device(&self) -> cl_device_id {
@@ -160,13 +161,26 @@ impl<'a> Stage<'a> {
         &self,
         mut call: impl FnMut(&mut Runtime<'a, OpenCl>) -> anyhow::Result<Events>,
     ) -> anyhow::Result<Option<u64>> {
-        let mut runtime = self.runtime();
-        call(&mut runtime)?;
-        runtime.want_events(true);
-        let events = call(&mut runtime);
-        runtime.want_events(false);
-        runtime.device().finish()?;
-        Ok(Some(runtime.device().nanoseconds(&events?)?))
+        self.recording(|| {
+            let mut runtime = self.runtime();
+            call(&mut runtime)?;
+            runtime.want_events(true);
+            let events = call(&mut runtime);
+            runtime.want_events(false);
+            runtime.device().finish()?;
+            Ok(Some(runtime.device().nanoseconds(&events?)?))
+        })
+    }
+
+    /// Do something on a queue whose events tell their times, a second one.
+    pub(super) fn recording<T>(
+        &self,
+        work: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
+        self.runtime().device_mut().record_times(true)?;
+        let done = work();
+        self.runtime().device_mut().record_times(false)?;
+        done
     }
 
     /// Wait until no thread of this process is at work: on a CPU what still looks for work after its
@@ -181,7 +195,7 @@ impl<'a> Stage<'a> {
     /// An event that ends when all that was enqueued before has.
     pub(super) fn marker(&self) -> anyhow::Result<Event> {
         // SAFETY: the queue lives in the runtime; the list of events is empty.
-        let event = unsafe { enqueue_marker_with_wait_list(self.queue, 0, ptr::null()) };
+        let event = unsafe { enqueue_marker_with_wait_list(self.queue(), 0, ptr::null()) };
         event.map(Event).map_err(|code| anyhow::anyhow!("clEnqueueMarkerWithWaitList: {code}"))
     }
 }

@@ -8,6 +8,7 @@ mod library;
 mod owned;
 mod place;
 
+use std::mem;
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -45,6 +46,11 @@ pub struct OpenCl {
     queue: Owned<CommandQueue>,
     /// Whether the queue runs one command after the other.
     keeps_order: bool,
+    /// Whether the queue records times.
+    records: bool,
+    /// The queue that does not while `queue` does, or the other way round, and whether it keeps the
+    /// order; made when it is first wanted.
+    resting: Option<(Owned<CommandQueue>, bool)>,
     context: Owned<Context>,
 }
 
@@ -189,7 +195,8 @@ impl OpenCl {
         let context = Owned::new(context);
         let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
             .map_err(failed("clCreateCommandQueue"))?;
-        Ok(Self { info, device, queue: Owned::new(queue), keeps_order: true, context })
+        let queue = Owned::new(queue);
+        Ok(Self { info, device, queue, keeps_order: true, records: true, resting: None, context })
     }
 
     /// Work on the caller's own context and queue; timings need a queue with profiling.
@@ -214,7 +221,34 @@ impl OpenCl {
         let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
         let properties = queue.properties().map_err(failed("clGetCommandQueueInfo"))?;
         let keeps_order = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
-        Ok(Self { info, device, queue, keeps_order, context })
+        let records = properties & CL_QUEUE_PROFILING_ENABLE != 0;
+        Ok(Self { info, device, queue, keeps_order, records, resting: None, context })
+    }
+
+    /// Whether events of the calls to come tell their times, as they do at first: on some drivers an
+    /// event costs twice as much in a queue that records times. What was enqueued is waited for, and
+    /// [`Self::queue`] is another one from here on, in the same context.
+    ///
+    /// # Errors
+    /// The driver has no other queue, or a call failed; the queue is as it was.
+    pub fn record_times(&mut self, wanted: bool) -> Result<(), DeviceError> {
+        if wanted == self.records {
+            return Ok(());
+        }
+        self.finish()?;
+        let (queue, keeps_order) = match self.resting.take() {
+            Some(resting) => resting,
+            None => {
+                let properties = if wanted { CL_QUEUE_PROFILING_ENABLE } else { 0 };
+                let queue = CommandQueue::create_default(&self.context, properties)
+                    .map_err(failed("clCreateCommandQueue"))?;
+                (Owned::new(queue), true)
+            }
+        };
+        let active = mem::replace(&mut self.queue, queue);
+        self.resting = Some((active, mem::replace(&mut self.keeps_order, keeps_order)));
+        self.records = wanted;
+        Ok(())
     }
 
     /// The context, to make buffers in.
@@ -223,7 +257,8 @@ impl OpenCl {
         &self.context
     }
 
-    /// The queue, to enqueue in between what is the caller's own; it lives as long as `self`.
+    /// The queue, to enqueue in between what is the caller's own; it lives as long as `self`, and is
+    /// in use until [`Self::record_times`] changes that.
     #[must_use]
     pub fn queue(&self) -> cl_command_queue {
         self.queue.get()

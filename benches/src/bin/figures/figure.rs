@@ -48,6 +48,8 @@ impl fmt::Display for Target {
 pub(crate) enum Line {
     /// A figure by name.
     Figure(String, f64, Target),
+    /// A figure, and what must be known of how it was measured.
+    Remarked(String, f64, Target, String),
     /// A figure that cannot be measured here, and why.
     Skipped(String, String),
 }
@@ -63,9 +65,21 @@ impl Line {
         Self::Skipped(name, why.to_owned())
     }
 
+    /// The same, with a remark if it is a figure.
+    pub(crate) fn remarked(self, remark: &str) -> Self {
+        match self {
+            Self::Figure(name, value, target) => {
+                Self::Remarked(name, value, target, remark.to_owned())
+            }
+            other => other,
+        }
+    }
+
     fn reached(&self) -> bool {
         match self {
-            Self::Figure(_, value, target) => target.reached(*value),
+            Self::Figure(_, value, target) | Self::Remarked(_, value, target, _) => {
+                target.reached(*value)
+            }
             Self::Skipped(..) => true,
         }
     }
@@ -74,11 +88,16 @@ impl Line {
 impl fmt::Display for Line {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Figure(name, value, target) => {
+            Self::Figure(name, value, target) | Self::Remarked(name, value, target, _) => {
                 let verdict = if self.reached() { "ok" } else { "short" };
                 let shown = format!("{value:.6}");
                 let shown = shown.trim_end_matches('0').trim_end_matches('.');
-                write!(f, "{name} {shown} {target} {verdict}")
+                write!(f, "{name} {shown} {target} {verdict}")?;
+                if let Self::Remarked(.., remark) = self {
+                    write!(f, " ({remark})")
+                } else {
+                    Ok(())
+                }
             }
             Self::Skipped(name, why) => write!(f, "{name} skipped: {why}"),
         }

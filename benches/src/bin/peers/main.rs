@@ -12,7 +12,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use benches::peers::{self, Header, Options, Places, Plan, Progress, Record, Stage};
+use benches::peers::{
+    self, BUSY, Header, OPENBLAS, OTHERS, Options, Places, Plan, Progress, Record, Stage, at_work,
+};
 use clap::Parser;
 use device_runtime::{OpenCl, Runtime};
 use kernels::bundle::Bundle;
@@ -34,8 +36,8 @@ const SETTINGS: [&str; 5] = [
     "OPENBLAS_NUM_THREADS",
     "OPENBLAS_THREAD_TIMEOUT",
 ];
-/// A machine on which that many threads want to run is not idle.
-const BUSY: f64 = 0.5;
+/// What only OpenBLAS asks for begins so.
+const OF_OPENBLAS: &str = "OPENBLAS_";
 
 /// Time our kernels and other libraries in turn on one device
 #[derive(Parser)]
@@ -110,12 +112,6 @@ struct SummaryArgs {
 }
 
 fn main() -> ExitCode {
-    // SAFETY: no other thread runs yet.
-    #[expect(unsafe_code, reason = "OpenBLAS reads it when it is loaded")]
-    unsafe {
-        env::remove_var(OPENBLAS_KERNELS);
-        env::set_var(OPENBLAS_LOOKS.0, OPENBLAS_LOOKS.1);
-    }
     let command = match Command::try_parse() {
         Ok(command) => command,
         Err(error) => {
@@ -125,7 +121,10 @@ fn main() -> ExitCode {
         }
     };
     let done = match &command {
-        Command::Measure(args) => measure(args),
+        Command::Measure(args) => {
+            prepare_openblas(&args.only);
+            measure(args)
+        }
         Command::Summary(args) => summary(&args.file),
     };
     match done {
@@ -136,6 +135,21 @@ fn main() -> ExitCode {
                 note(format_args!("  caused by: {cause}"));
             }
             ExitCode::from(1)
+        }
+    }
+}
+
+/// Set what OpenBLAS reads when it is loaded, if it takes part; what a user has set is left.
+fn prepare_openblas(only: &[String]) {
+    if !only.is_empty() && !only.iter().any(|name| name == OPENBLAS) {
+        return;
+    }
+    // SAFETY: no other thread runs yet.
+    #[expect(unsafe_code, reason = "OpenBLAS has no other way to be told")]
+    unsafe {
+        env::remove_var(OPENBLAS_KERNELS);
+        if env::var_os(OPENBLAS_LOOKS.0).is_none() {
+            env::set_var(OPENBLAS_LOOKS.0, OPENBLAS_LOOKS.1);
         }
     }
 }
@@ -154,11 +168,14 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     let default = if stage.is_cpu() { "layers-cpu" } else { "layers" };
     let list = args.shapes.as_deref().unwrap_or(default);
     let shapes = peers::shapes(list)?;
-    if stage.is_cpu() && load().is_some_and(|load| load > BUSY) {
-        note(format_args!("warning: other programs are at work here; these times are no good"));
+    let others = at_work();
+    if let Some(cores) = others.filter(|cores| stage.is_cpu() && *cores > BUSY) {
+        note(format_args!(
+            "warning: other programs use {cores:.1} cores here; these times are no good"
+        ));
     }
     let options = options(args, stage.is_cpu());
-    let header = header(&stage, &bundle, list, &options.plan);
+    let header = header(&stage, &bundle, list, &options.plan, others);
     let tell = |progress: Progress<'_>| note(format_args!("{}", report::line(&progress)));
     let outcome = peers::run(&stage, &shapes, &args.output, header, &options, tell)?;
     let output = args.output.display();
@@ -169,16 +186,12 @@ fn measure(args: &MeasureArgs) -> anyhow::Result<()> {
     summary(&args.output)
 }
 
-/// Which of the variables that change times are set, and to what.
-fn settings(value: impl Fn(&str) -> Option<String>) -> String {
-    let set = SETTINGS.iter().filter_map(|name| Some(format!("{name}={}", value(name)?)));
+/// Which of the variables that change times are set, and to what; OpenBLAS is none but on CPUs.
+fn settings(is_cpu: bool, value: impl Fn(&str) -> Option<String>) -> String {
+    let names = SETTINGS.iter().filter(|name| is_cpu || !name.starts_with(OF_OPENBLAS));
+    let set = names.filter_map(|name| Some(format!("{name}={}", value(name)?)));
     let set: Vec<String> = set.collect();
     if set.is_empty() { "as the drivers come".to_owned() } else { set.join(" ") }
-}
-
-/// How many threads of all programs wanted to run, mean of the last minute.
-fn load() -> Option<f64> {
-    std::fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 fn places(args: &MeasureArgs) -> anyhow::Result<Places> {
@@ -213,17 +226,25 @@ fn options(args: &MeasureArgs, is_cpu: bool) -> Options {
 
 /// On and with what is measured. A driver's binaries of the same kernels need not be the same, so
 /// the bundle is known by its model.
-fn header(stage: &Stage<'_>, bundle: &Bundle<'_>, list: &str, plan: &Plan) -> Header {
+fn header(
+    stage: &Stage<'_>,
+    bundle: &Bundle<'_>,
+    list: &str,
+    plan: &Plan,
+    others: Option<f64>,
+) -> Header {
     let info = stage.info();
     let mut header = Header::default();
     header.push("device", &info.name);
     header.push("platform", &info.platform);
     header.push("driver", &info.driver);
     header.push("compute_units", &info.compute_units.to_string());
-    let load = load().map_or_else(|| "unknown".to_owned(), |load| load.to_string());
-    header.push("load", &load);
-    header.push("date", &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
-    header.push("settings", &settings(|name| env::var(name).ok()));
+    let now = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+    let others = others.map_or_else(|| "unknown".to_owned(), |cores| format!("{cores:.2} cores"));
+    header.push(OTHERS, &format!("{others} at {now}"));
+    header.push("date", &now);
+    header.push("settings", &settings(stage.is_cpu(), |name| env::var(name).ok()));
+    header.push("queue", "records no times; those on the device are of a second one");
     header.push("shapes", list);
     let Plan { sample, rounds, seed } = plan;
     header.push("timing", &format!("samples of at least {sample:?}, {rounds} rounds, seed {seed}"));
@@ -251,8 +272,11 @@ mod tests {
 
     #[test]
     fn variables_that_change_times_are_told() {
-        assert_eq!(settings(|_| None), "as the drivers come");
+        assert_eq!(settings(true, |_| None), "as the drivers come");
         let some = |name: &str| name.starts_with("POCL").then(|| "1".to_owned());
-        assert_eq!(settings(some), "POCL_AFFINITY=1 POCL_MAX_PTHREAD_COUNT=1");
+        assert_eq!(settings(true, some), "POCL_AFFINITY=1 POCL_MAX_PTHREAD_COUNT=1");
+        let openblas = |name: &str| name.ends_with("TIMEOUT").then(|| "9".to_owned());
+        assert_eq!(settings(true, openblas), "OPENBLAS_THREAD_TIMEOUT=9");
+        assert_eq!(settings(false, openblas), "as the drivers come");
     }
 }

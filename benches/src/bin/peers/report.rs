@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use benches::peers::{ALL, Class, OURS, OURS_BEST, Progress, Record, Row, SPACE_BEST, Summary};
+use benches::peers::{ALL, ALL_OF_OURS, Class, OURS, Progress, Record, Row, Summary};
 
 /// What is told of a shape that was measured.
 pub(crate) fn line(progress: &Progress<'_>) -> String {
@@ -37,10 +37,9 @@ pub(crate) fn summary(record: &Record) -> String {
         let _ = writeln!(text, "{key}: {value}");
     }
     let summary = Summary::new(record);
-    let all_of_ours = [OURS, OURS_BEST, SPACE_BEST];
-    for (place, ours) in all_of_ours.into_iter().enumerate() {
+    for (place, ours) in ALL_OF_OURS.into_iter().enumerate() {
         for theirs in ALL.iter().map(|entry| entry.name) {
-            let is_other = !all_of_ours[..=place].contains(&theirs);
+            let is_other = !ALL_OF_OURS[..=place].contains(&theirs);
             if is_other && summary.has(ours) && summary.has(theirs) {
                 table(&mut text, &summary, ours, theirs);
             }

@@ -8,8 +8,8 @@ use std::path::Path;
 use anyhow::{Context, ensure};
 
 use super::{OverrideParameters, SINGLE, SUCCESS};
-use crate::peers::Stage;
 use crate::peers::library::{self, Found};
+use crate::peers::{CUT_SHORT, Stage};
 
 /// Largest file that is read.
 const LARGEST: u64 = 1 << 16;
@@ -18,6 +18,8 @@ const LARGEST: u64 = 1 << 16;
 pub(super) struct Parameters {
     device: Option<String>,
     date: String,
+    /// Tuners that were stopped before they had tried all, by name; empty if none was.
+    cut_short: String,
     kernels: Vec<(CString, Vec<(CString, usize)>)>,
 }
 
@@ -64,17 +66,24 @@ impl Parameters {
 
 impl fmt::Display for Parameters {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "parameters of {} for {} kernels", self.date, self.kernels.len())
+        write!(f, "parameters of {} for {} kernels", self.date, self.kernels.len())?;
+        if self.cut_short.is_empty() {
+            Ok(())
+        } else {
+            write!(f, ", {CUT_SHORT}: {}", self.cut_short)
+        }
     }
 }
 
 fn parse(text: &str) -> anyhow::Result<Parameters> {
     let (mut device, mut date, mut kernels) = (None, "an unknown date".to_owned(), Vec::new());
+    let mut cut_short = String::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
         if let Some(comment) = line.strip_prefix('#') {
             match comment.split_once(':').map(|(key, value)| (key.trim(), value.trim())) {
                 Some(("device", value)) => device = Some(value.to_owned()),
                 Some(("date", value)) => date = value.to_owned(),
+                Some((CUT_SHORT, value)) => cut_short = value.to_owned(),
                 _ => {}
             }
             continue;
@@ -90,7 +99,7 @@ fn parse(text: &str) -> anyhow::Result<Parameters> {
         kernels.push((kernel, parameters));
     }
     ensure!(!kernels.is_empty(), "it names no kernel");
-    Ok(Parameters { device, date, kernels })
+    Ok(Parameters { device, date, cut_short, kernels })
 }
 
 #[cfg(test)]
@@ -105,6 +114,8 @@ mod tests {
         assert_eq!(parameters.kernels[0].0.to_str().unwrap(), "Copy");
         assert_eq!(parameters.kernels[0].1[1], (c"COPY_WPT".to_owned(), 2));
         assert_eq!(parameters.to_string(), "parameters of 2026-01-02 for 2 kernels");
+        let cut = parse(&format!("# cut short: pad xgemm\n{text}")).unwrap().to_string();
+        assert_eq!(cut, "parameters of 2026-01-02 for 2 kernels, cut short: pad xgemm");
         assert!(parameters.check_device("A: b").is_ok());
         let refused = parameters.check_device("another").unwrap_err().to_string();
         assert!(refused.contains("`A: b`") && refused.contains("`another`"), "{refused}");

@@ -1,8 +1,9 @@
-//! What f16 storage takes beside f32 on the H200: the least times of two data sets.
+//! What f16 storage takes beside f32 on the H200: the least times of two data sets, of configurations
+//! that both have.
 
 use std::path::Path;
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use selector_core::{GemmShape, Precision, ProblemClass};
 use trainer::dataset::Dataset;
 
@@ -19,14 +20,15 @@ const MOST: f64 = 1.1;
 /// Both means of f16's time over f32's: of all shapes, and of those that memory limits.
 pub(super) fn lines() -> anyhow::Result<Vec<Line>> {
     let name = "kernels.h200.f16_to_f32";
+    let skipped = |why: &str| Ok(vec![Line::skipped(format!("{name}.time_ratio"), why)]);
     if let Some(missing) = [F32, F16].iter().find(|file| !Path::new(file).exists()) {
-        let why = format!("there is no `{missing}`");
-        return Ok(vec![Line::skipped(format!("{name}.time_ratio"), &why)]);
+        return skipped(&format!("there is no `{missing}`"));
     }
     let open = |file: &str| Dataset::open(Path::new(file)).with_context(|| format!("`{file}`"));
     let (f32, f16) = (open(F32)?, open(F16)?);
-    ensure!(f32.header.device == f16.header.device, "`{F32}` and `{F16}` are of two devices");
-    ensure!(f32.header.timing == f16.header.timing, "`{F32}` and `{F16}` are timed in two ways");
+    if let Some(difference) = difference(&f32, &f16) {
+        return skipped(&format!("`{F32}` and `{F16}` are {difference}"));
+    }
     let ratios = ratios(&f32, &f16);
     let bound: Vec<_> =
         ratios.iter().copied().filter(|(shape, _)| intensity(*shape) < RIDGE).collect();
@@ -42,21 +44,33 @@ pub(super) fn lines() -> anyhow::Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The least time of f16 over that of f32, for each shape that both data sets have times of.
+/// Why times of two data sets do not compare, if they do not.
+fn difference(one: &Dataset, other: &Dataset) -> Option<&'static str> {
+    let (one, other) = (&one.header, &other.header);
+    if one.device != other.device {
+        return Some("of two devices");
+    }
+    (one.timing != other.timing).then_some("timed in two ways")
+}
+
+/// The least time of f16 over that of f32, of configurations that both data sets have, for each shape that both data sets have times of.
 fn ratios(f32: &Dataset, f16: &Dataset) -> Vec<(GemmShape, f64)> {
     let half = ProblemClass { precision: Precision::F16, ..ProblemClass::F32_NN };
     let ratio = |shape: GemmShape| {
-        let (f32, f16) = (least(f32, ProblemClass::F32_NN, shape)?, least(f16, half, shape)?);
-        Some((shape, f16 / f32))
+        let [of_f32, of_f16] = [(f32, f16, ProblemClass::F32_NN), (f16, f32, half)]
+            .map(|(one, other, class)| least(one, other, class, shape));
+        Some((shape, of_f16? / of_f32?))
     };
     f32.shapes().into_iter().filter_map(ratio).collect()
 }
 
-/// The least time of any configuration.
-fn least(dataset: &Dataset, class: ProblemClass, shape: GemmShape) -> Option<f64> {
+/// The least time of any configuration that `other` has too.
+fn least(dataset: &Dataset, other: &Dataset, class: ProblemClass, shape: GemmShape) -> Option<f64> {
     let is = |task: &trainer::dataset::Task| (task.class, task.shape) == (class, shape);
     let row = dataset.tasks().iter().position(is)?;
-    let times = (0..dataset.configurations().len()).map(|column| dataset.time(row, column));
+    let names = dataset.configurations().iter().enumerate();
+    let both = names.filter(|(_, name)| other.configurations().contains(name));
+    let times = both.map(|(column, _)| dataset.time(row, column));
     times.filter(|time| time.is_finite()).min_by(f64::total_cmp)
 }
 
@@ -78,7 +92,11 @@ mod tests {
     use super::*;
 
     fn dataset(class: &str, rows: &[(u32, &str, u32)]) -> Dataset {
-        let mut text = String::from("m,k,n,batch,class,configuration,status,samples_ns\n");
+        with_header("", class, rows)
+    }
+
+    fn with_header(header: &str, class: &str, rows: &[(u32, &str, u32)]) -> Dataset {
+        let mut text = format!("{header}m,k,n,batch,class,configuration,status,samples_ns\n");
         for (m, configuration, time) in rows {
             text += &format!("{m},512,512,1,{class},{configuration},ok,{time}\n");
         }
@@ -90,8 +108,9 @@ mod tests {
 
     #[test]
     fn least_times_are_compared_on_shapes_that_both_have() {
-        let [one, other] = ["tile:1x1x1@8x8", "tile:2x2x2@8x8"];
-        let f32 = dataset("f32-nn", &[(1, one, 400), (1, other, 200), (64, one, 900), (7, one, 1)]);
+        let [one, other, lone] = ["tile:1x1x1@8x8", "tile:2x2x2@8x8", "tile:4x4x4@8x8"];
+        let rows = [(1, one, 400), (1, other, 200), (1, lone, 10), (64, one, 900), (7, one, 1)];
+        let f32 = dataset("f32-nn", &rows);
         let f16 = dataset("f16-nn", &[(1, one, 100), (1, other, 300), (64, other, 900)]);
         let ratios = ratios(&f32, &f16);
         let shape = |m| GemmShape::new(m, 512, 512, 1);
@@ -99,5 +118,15 @@ mod tests {
         assert!((mean(&ratios).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
         assert_eq!(mean(&[]), None);
         assert!(intensity(shape(1)) < 0.6 && intensity(shape(512)) > RIDGE);
+    }
+
+    #[test]
+    fn data_sets_of_two_devices_or_timings_do_not_compare() {
+        let rows = [(1, "tile:1x1x1@8x8", 400)];
+        let of = |header: &str| with_header(header, "f32-nn", &rows);
+        let (one, stream) = (of("# device: one\n"), of("# device: one\n# timing: stream\n"));
+        assert_eq!(difference(&one, &of("# device: one\n")), None);
+        assert_eq!(difference(&one, &of("# device: two\n")), Some("of two devices"));
+        assert_eq!(difference(&one, &stream), Some("timed in two ways"));
     }
 }

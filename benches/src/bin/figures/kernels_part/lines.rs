@@ -1,7 +1,8 @@
 //! What a run says of a device, a figure a line.
 
 use benches::peers::{
-    ALL, CUBLAS, Class, OURS, OURS_BEST, Ratios, Record, SPACE_BEST, SQUARE, Summary,
+    ALL, ALL_OF_OURS, BUSY, CLBLAST_TUNED, CUBLAS, CUT_SHORT, Class, OTHERS, OURS, OURS_BEST,
+    Ratios, Record, SPACE_BEST, SQUARE, Summary, most_at_work,
 };
 use selector_core::GemmShape;
 
@@ -15,8 +16,14 @@ const SLOW: f64 = 0.4;
 pub(super) fn of(device: &Device, record: &Record, text: &str) -> Vec<Line> {
     let run = Run { device, record, summary: Summary::new(record) };
     let mut lines = vec![run.shapes()];
-    for entry in ALL.iter().filter(|entry| ![OURS, OURS_BEST, SPACE_BEST].contains(&entry.name)) {
+    lines.extend(run.others());
+    for entry in ALL.iter().filter(|entry| !ALL_OF_OURS.contains(&entry.name)) {
+        let first = lines.len();
         run.beside(entry.name, &mut lines);
+        if let Some(cut) = run.cut_short(entry.name, text) {
+            let remarked = lines.drain(first..).map(|line| line.remarked(&cut)).collect::<Vec<_>>();
+            lines.extend(remarked);
+        }
     }
     for ours in [OURS_BEST, SPACE_BEST] {
         if let Some(ratios) = run.summary.ratios(OURS, ours, Class::Layers) {
@@ -64,7 +71,7 @@ impl Run<'_> {
             let name = ratio(&peer, goal.ours, goal.class);
             lines.push(Line::skipped(name, &self.absent(goal.ours)));
         }
-        for ours in [OURS, OURS_BEST, SPACE_BEST] {
+        for ours in ALL_OF_OURS {
             for class in Class::ALL {
                 let Some(ratios) = self.summary.ratios(ours, theirs, class) else { continue };
                 let target = self.target(ours, theirs, class);
@@ -78,6 +85,25 @@ impl Run<'_> {
         if failed > 0 {
             lines.push(Line::figure(format!("{peer}.failed"), failed as f64, Target::None));
         }
+    }
+
+    /// Cores that others used when it was measured, at the busiest time, where the record tells.
+    fn others(&self) -> Option<Line> {
+        let cores = most_at_work(self.record.header.get(OTHERS)?)?;
+        let line = Line::figure(format!("{}.others_at_work", self.name()), cores, Target::None);
+        Some(if cores > BUSY { line.remarked("the machine was busy") } else { line })
+    }
+
+    /// Which of the tuners of CLBlast were stopped: as its version says, or else the run's text.
+    fn cut_short(&self, peer: &str, text: &str) -> Option<String> {
+        if peer != CLBLAST_TUNED {
+            return None;
+        }
+        let mut told = [self.record.header.get(peer).unwrap_or_default(), text].into_iter();
+        told.find_map(|told| {
+            let (_, tuners) = told.split_once(&format!("{CUT_SHORT}: "))?;
+            Some(format!("parameters {CUT_SHORT}: {}", tuners.lines().next()?.trim()))
+        })
     }
 
     /// Why a peer has no rows.
@@ -207,6 +233,34 @@ mod tests {
         ] {
             assert!(lines.iter().any(|line| line == expected), "{expected} of {lines:#?}");
         }
+    }
+
+    #[test]
+    fn what_was_cut_short_or_disturbed_is_told_behind_its_figures() {
+        let layer = GemmShape::new(64, 1000, 65, 1);
+        let mut record = Record::default();
+        for (peer, time) in [(OURS, 10.0), (CLBLAST, 50.0), (CLBLAST_TUNED, 20.0)] {
+            record.rows.push(row(layer, peer, time));
+        }
+        let ratio = "kernels.h200.clblast_tuned.ratio 2 - ok";
+        let lines = told("h200", &record, "- parameters cut short: xgemm\n- more");
+        let expected = format!("{ratio} (parameters cut short: xgemm)");
+        assert!(lines.contains(&expected), "{lines:#?}");
+        assert!(!lines.iter().any(|line| line.contains("others_at_work")), "{lines:#?}");
+        record.header.push(CLBLAST_TUNED, "CLBlast, cut short: pad xgemm");
+        record.header.push(OTHERS, "0.01 cores at noon; 0.75 cores at one");
+        let lines = told("h200", &record, "");
+        for expected in [
+            format!("{ratio} (parameters cut short: pad xgemm)"),
+            "kernels.h200.others_at_work 0.75 - ok (the machine was busy)".to_owned(),
+            "kernels.h200.clblast.ratio 5 >=2 ok".to_owned(),
+        ] {
+            assert!(lines.contains(&expected), "{expected} of {lines:#?}");
+        }
+        let mut idle = Record::default();
+        idle.header.push(OTHERS, "0.01 cores at noon");
+        let lines = told("h200", &idle, "");
+        assert!(lines.contains(&"kernels.h200.others_at_work 0.01 - ok".to_owned()), "{lines:#?}");
     }
 
     #[test]
