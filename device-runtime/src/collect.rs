@@ -6,10 +6,10 @@
 //! has become much slower, those rows are measured once more; if it stays slow, they are kept as
 //! `throttled`, and tried again when all else is done.
 //!
-//! A failure is a row's own only where another could have been measured in its place: a row whose worker
-//! died or lost the device is tried once more in a new one, and before its failure is written the universal
-//! kernel has to run. Where the machine itself fails, collecting stops without a word on the row.
+//! A failure is written only where the row is to blame: `blame` says when. Where the machine itself fails,
+//! collecting stops without a word on the row.
 
+mod blame;
 mod journal;
 mod worker;
 
@@ -18,7 +18,6 @@ use std::mem;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kernels::Configuration;
 use kernels::measurement::{HeaderError, Row, RowError, Status};
 use kernels::plan::PlanRow;
 use selector_core::{GemmShape, ProblemClass};
@@ -34,10 +33,6 @@ const SEGMENT: usize = 16;
 const DRIFT: f64 = 1.5;
 /// Looks at the control; the fastest counts.
 const LOOKS: usize = 3;
-/// Times that a row is tried whose worker dies or loses the device.
-const ATTEMPTS: usize = 2;
-/// A problem that takes no time.
-const PLAIN: GemmShape = GemmShape::new(8, 8, 8, 1);
 /// Further rounds over the rows that were throttled.
 const ROUNDS: usize = 2;
 
@@ -72,6 +67,9 @@ pub enum WorkerFailure {
     /// It did not answer in time.
     #[error("no answer within {0:?}")]
     TimedOut(Duration),
+    /// Results are wrong in it, whatever the kernel.
+    #[error("{0}")]
+    Wrong(String),
 }
 
 /// Why collecting ended early. What was measured is on disk.
@@ -232,7 +230,7 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
             // The collector itself ended twice on this row.
             return self.failed(plan, Status::LaunchFailed);
         }
-        match self.measured(plan)? {
+        match blame::measured(self.worker, plan)? {
             Ok(row) if row.status == Status::Ok => {
                 self.controls
                     .entry(problem)
@@ -246,46 +244,6 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
             Ok(row) => self.failed(plan, row.status),
             Err(status) => self.failed(plan, status),
         }
-    }
-
-    /// Measure a row, or say how it failed by itself.
-    fn measured(&mut self, plan: &PlanRow) -> Result<Result<Row, Status>, CollectError> {
-        let mut attempt = 1;
-        loop {
-            let (failure, blame) = match self.worker.measure(plan) {
-                Ok(row) => return Ok(Ok(row)),
-                Err(failure) => (failure.to_string(), blame(failure)?),
-            };
-            let may_be_chance = matches!(blame, Blame::Unsure(_) | Blame::Machine);
-            if may_be_chance && attempt < ATTEMPTS {
-                attempt += 1;
-                continue;
-            }
-            return match blame {
-                Blame::Machine => Err(stopped(plan, failure)),
-                Blame::Row(status) | Blame::Unsure(status) => {
-                    self.check_machine(plan)?;
-                    Ok(Err(status))
-                }
-            };
-        }
-    }
-
-    /// That the universal kernel still runs, after `plan` has failed.
-    fn check_machine(&mut self, plan: &PlanRow) -> Result<(), CollectError> {
-        let plain = PlanRow {
-            shape: PLAIN,
-            class: plan.class,
-            configuration: Configuration::universal(),
-            repetitions: 1,
-        };
-        let reason = match self.worker.measure(&plain) {
-            Ok(row) if row.status == Status::Ok => return Ok(()),
-            Ok(row) => row.status.to_string(),
-            Err(WorkerFailure::Interrupted) => return Err(CollectError::Interrupted),
-            Err(failure) => failure.to_string(),
-        };
-        Err(stopped(plan, format!("the universal kernel does not run any more ({reason})")))
     }
 
     fn failed(&mut self, plan: &PlanRow, status: Status) -> Result<(), CollectError> {
@@ -353,41 +311,17 @@ impl<W: Worker, P: FnMut(Tally)> Run<'_, W, P> {
     fn again(&mut self, plan: &PlanRow) -> Result<Result<Row, WorkerFailure>, CollectError> {
         match self.worker.measure(plan) {
             Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted),
-            Err(failure @ (WorkerFailure::CannotStart(_) | WorkerFailure::Machine(_))) => {
-                Err(stopped(plan, failure.to_string()))
+            Err(failure @ WorkerFailure::CannotStart(_)) => {
+                Err(blame::stopped(plan, failure.to_string()))
+            }
+            Err(failure @ (WorkerFailure::Machine(_) | WorkerFailure::Wrong(_))) => {
+                blame::check_machine(self.worker, plan, &failure)?;
+                Ok(Err(failure))
             }
             Ok(row) if row.status != Status::Ok => Ok(Err(WorkerFailure::Died(Phase::Launch))),
             other => Ok(other),
         }
     }
-}
-
-/// Whose fault a worker's failure is.
-enum Blame {
-    /// The machine's.
-    Machine,
-    /// The row's.
-    Row(Status),
-    /// The row's if it happens again.
-    Unsure(Status),
-}
-
-fn blame(failure: WorkerFailure) -> Result<Blame, CollectError> {
-    Ok(match failure {
-        WorkerFailure::Died(Phase::Build) => Blame::Unsure(Status::BuildFailed),
-        WorkerFailure::Died(Phase::Launch) | WorkerFailure::Lost(_) => {
-            Blame::Unsure(Status::LaunchFailed)
-        }
-        WorkerFailure::Machine(_) => Blame::Machine,
-        WorkerFailure::TimedOut(_) => Blame::Row(Status::TimedOut),
-        WorkerFailure::Interrupted => return Err(CollectError::Interrupted),
-        WorkerFailure::CannotStart(_) => return Err(failure.into()),
-    })
-}
-
-fn stopped(plan: &PlanRow, reason: String) -> CollectError {
-    let row = format!("{} on {} ({})", plan.configuration, plan.shape, plan.class);
-    CollectError::Machine { row, reason }
 }
 
 fn fastest(row: &Row) -> u64 {
@@ -436,7 +370,7 @@ mod tests {
 
     impl Worker for Fake {
         fn measure(&mut self, row: &PlanRow) -> Result<Row, WorkerFailure> {
-            let universal = row.configuration == Configuration::universal();
+            let universal = row.configuration == kernels::Configuration::universal();
             let number = self.plan.iter().position(|one| one == row);
             let number = if universal { UNIVERSAL } else { number.unwrap() };
             let samples = (self.answer)(number, self.calls)?;
@@ -553,19 +487,22 @@ mod tests {
 
     #[test]
     fn a_row_that_takes_the_device_down_each_time_is_to_blame_while_others_run() {
-        let (result, rows, asked) = collected(|number, _| match number {
-            5 => Err(lost()),
-            _ => Ok(vec![1000]),
-        });
-        assert_eq!((result.unwrap().failed, rows.len(), asked[5]), (1, 10, 2));
-        let lost = rows.iter().filter(|row| row.status == Status::LaunchFailed);
-        assert_eq!(lost.count(), 1);
+        for failure in [lost(), WorkerFailure::Machine("out of host memory".to_owned())] {
+            let (result, rows, asked) = collected(move |number, _| match number {
+                5 => Err(failure.clone()),
+                _ => Ok(vec![1000]),
+            });
+            assert_eq!((result.unwrap().failed, rows.len(), asked[5]), (1, 10, 2));
+            let failed = rows.iter().filter(|row| row.status == Status::LaunchFailed);
+            assert_eq!(failed.count(), 1);
+        }
     }
 
     #[test]
     fn where_nothing_runs_any_more_collecting_stops_and_goes_on_later() {
         for failure in [
             lost(),
+            WorkerFailure::Wrong("wrong".to_owned()),
             WorkerFailure::Died(Phase::Build),
             WorkerFailure::TimedOut(Duration::from_secs(1)),
             WorkerFailure::Machine("no space left on device".to_owned()),
@@ -588,12 +525,15 @@ mod tests {
             assert_eq!(count(&path, Status::Ok), 10);
         }
         // The control too.
-        let (result, rows, _) = collected(|number, times| match (number, times) {
-            (0, 2..) => Err(WorkerFailure::CannotStart("no device".to_owned())),
-            _ => Ok(vec![1000]),
-        });
-        assert!(matches!(result, Err(CollectError::Machine { .. })));
-        assert!(rows.is_empty(), "{rows:?}");
+        let cannot = WorkerFailure::CannotStart("no device".to_owned());
+        for failure in [cannot, WorkerFailure::Machine("out of memory".to_owned())] {
+            let (result, rows, _) = collected(move |number, times| match (number, times) {
+                (0, 2..) | (UNIVERSAL, _) => Err(failure.clone()),
+                _ => Ok(vec![1000]),
+            });
+            assert!(matches!(result, Err(CollectError::Machine { .. })));
+            assert!(rows.is_empty(), "{rows:?}");
+        }
     }
 
     #[test]

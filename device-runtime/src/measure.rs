@@ -17,6 +17,8 @@ use crate::check::cases::Pool;
 use crate::scratch::Scratch;
 use crate::{Arguments, Device, DeviceError, steps};
 
+pub(crate) use fault::plain;
+
 /// Programs kept built.
 const KEPT_PROGRAMS: usize = 256;
 /// A configuration this many times slower than the best so far is sampled once.
@@ -66,6 +68,9 @@ pub enum Fault {
     /// The machine lacks what measuring takes: memory, space on disk, a compiler.
     #[error("the machine cannot measure now: {0}")]
     Machine(DeviceError),
+    /// The device computes garbage, whatever the kernel.
+    #[error("the device computes wrong: not even the universal kernel's result is right")]
+    Wrong,
 }
 
 /// What a row is about to do; told before it does, so that a crash has a name.
@@ -101,7 +106,7 @@ impl<D: Device> Measurer<D> {
     /// next.
     ///
     /// # Errors
-    /// [`Fault`]: no other row could be measured either. After [`Fault::Lost`] a process has to begin anew.
+    /// [`Fault`]: no other row could be measured either. A process has to begin anew.
     pub fn measure(
         &mut self,
         row: &PlanRow,
@@ -110,6 +115,10 @@ impl<D: Device> Measurer<D> {
     ) -> Result<Row, Fault> {
         let (mut samples, mut binary_bytes) = (Vec::new(), None);
         let status = match self.sample(row, &mut phase, &mut samples, &mut binary_bytes) {
+            Ok(Status::WrongResult) => match fault::of_wrong_result(&self.device) {
+                Some(fault) => return Err(fault),
+                None => Status::WrongResult,
+            },
             Ok(status) => status,
             Err(error) => {
                 note(format!("{} on {}: {error}", row.configuration, row.shape));
@@ -151,6 +160,11 @@ impl<D: Device> Measurer<D> {
         phase(Phase::Build);
         let program = configuration.program(*class);
         if !self.programs.contains_key(&program.name) {
+            // It vouches for the machine, and may come from the driver's cache where nothing can be built.
+            let vouches = *configuration == Configuration::universal();
+            if let Some(error) = vouches.then(|| fault::builds_nothing(&self.device)).flatten() {
+                return Err(error);
+            }
             if self.programs.len() >= KEPT_PROGRAMS {
                 self.programs.pop_first();
             }

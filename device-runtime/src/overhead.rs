@@ -1,11 +1,14 @@
 //! What a call costs on the host, part by part, beside its time on the device.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kernels::Problem;
 use serde::Serialize;
 
 use crate::{Device, HostTimes, Runtime, RuntimeError};
+
+/// Calls that are not timed, after the first.
+const WARM_UP: u32 = 3;
 
 /// Median and 99th percentile in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
@@ -60,9 +63,9 @@ impl Overhead {
         self.select.median_ns + self.arguments.median_ns + self.enqueue.median_ns
     }
 
-    /// Make `calls` calls one after the other, each waited for, and as many again with events that tell
-    /// the device's time, after one that is timed apart and
-    /// a few that are not.
+    /// Make one call that is timed apart, a few that are not timed, `calls` calls each of which is waited
+    /// for, and as many again with events, which tell the device's time. Whether calls give events is
+    /// afterwards as it was before.
     ///
     /// # Errors
     /// Those of [`Runtime::gemm`].
@@ -72,28 +75,10 @@ impl Overhead {
         buffers: [&D::Buffer; 3],
         calls: u32,
     ) -> Result<Self, RuntimeError> {
-        let begun = std::time::Instant::now();
-        runtime.gemm(problem, buffers)?;
-        runtime.device().finish()?;
-        let first_call_ns = nanoseconds(begun.elapsed());
-        for _ in 0..3 {
-            runtime.gemm(problem, buffers)?;
-        }
-        runtime.device().finish()?;
-        let mut host = Vec::new();
-        for _ in 0..calls {
-            host.push(runtime.gemm(problem, buffers)?.host);
-            runtime.device().finish()?;
-        }
-        // Events take host time that calls need not spend.
-        let mut device = Vec::new();
-        runtime.want_events(true);
-        for _ in 0..calls {
-            let call = runtime.gemm(problem, buffers)?;
-            runtime.device().finish()?;
-            device.push(runtime.nanoseconds(&call)?);
-        }
-        runtime.want_events(false);
+        let wanted = runtime.want_events(false);
+        let times = Times::of(runtime, problem, buffers, calls);
+        runtime.want_events(wanted);
+        let Times { first_call_ns, host, device } = times?;
         let part = |part: fn(&HostTimes) -> Duration| {
             Quantiles::of(host.iter().map(|times| nanoseconds(part(times))).collect())
         };
@@ -105,6 +90,45 @@ impl Overhead {
             device: Quantiles::of(device),
             first_call_ns,
         })
+    }
+}
+
+/// What was measured, call by call.
+struct Times {
+    first_call_ns: u64,
+    host: Vec<HostTimes>,
+    device: Vec<u64>,
+}
+
+impl Times {
+    /// Those of calls on a runtime that gives no events; it may give some afterwards.
+    fn of<D: Device>(
+        runtime: &mut Runtime<'_, D>,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        calls: u32,
+    ) -> Result<Self, RuntimeError> {
+        let begun = Instant::now();
+        runtime.gemm(problem, buffers)?;
+        runtime.device().finish()?;
+        let first_call_ns = nanoseconds(begun.elapsed());
+        for _ in 0..WARM_UP {
+            runtime.gemm(problem, buffers)?;
+        }
+        runtime.device().finish()?;
+        let (mut host, mut device) = (Vec::new(), Vec::new());
+        for _ in 0..calls {
+            host.push(runtime.gemm(problem, buffers)?.host);
+            runtime.device().finish()?;
+        }
+        // Events take host time that calls need not spend.
+        runtime.want_events(true);
+        for _ in 0..calls {
+            let call = runtime.gemm(problem, buffers)?;
+            runtime.device().finish()?;
+            device.push(runtime.nanoseconds(&call)?);
+        }
+        Ok(Self { first_call_ns, host, device })
     }
 }
 

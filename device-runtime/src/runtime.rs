@@ -1,5 +1,6 @@
 //! A loaded bundle: select, set arguments, enqueue.
 
+use std::mem;
 use std::time::{Duration, Instant};
 
 use kernels::bundle::{Bundle, DriverKey};
@@ -250,9 +251,10 @@ impl<'a, D: Device> Runtime<'a, D> {
     }
 
     /// Whether the calls to come give events, which [`Self::nanoseconds`] wants; at first they do not:
-    /// on some drivers a launch takes more than twice as long with one.
-    pub fn want_events(&mut self, wanted: bool) {
-        self.events = wanted;
+    /// on some drivers a launch takes more than twice as long with one. Returns whether calls gave events
+    /// until now.
+    pub fn want_events(&mut self, wanted: bool) -> bool {
+        mem::replace(&mut self.events, wanted)
     }
 
     /// Have at least this much scratch memory for the calls to come. Growing waits for the calls
@@ -410,6 +412,7 @@ mod tests {
     use super::*;
     use crate::compile::compile;
     use crate::mock::{Enqueued, Mock, MockBuffer};
+    use crate::overhead::Overhead;
     use crate::parted::{parted, with_parted};
 
     const KERNEL: &str = "tile:4x8x4@16x16";
@@ -660,6 +663,22 @@ mod tests {
             let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
             assert_eq!(runtime.nanoseconds(&nothing), Ok(0));
         });
+    }
+
+    #[test]
+    fn measuring_what_calls_cost_leaves_events_as_they_were() {
+        let broken = || Mock { times: [("".to_owned(), 0)].into(), ..Mock::default() };
+        for (mock, works) in [(Mock::default(), true), (broken(), false)] {
+            of_two_steps(mock, |mut runtime, buffers| {
+                for wanted in [true, false] {
+                    runtime.want_events(wanted);
+                    let overhead = Overhead::measure(&mut runtime, problem(4, 4, 4), buffers, 2);
+                    assert_eq!(overhead.map(|one| one.calls).ok(), works.then_some(2));
+                    let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+                    assert_eq!(!call.events.is_empty(), wanted);
+                }
+            });
+        }
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Positions beyond 2³¹ elements, on every family: an index of 31 bits would wrap there, silently.
+//! Positions beyond 2³¹ elements: an index of 31 bits would wrap there, silently. The host's part runs
+//! everywhere, each family's where a buffer may be so large.
 #![expect(
     unsafe_code,
     clippy::unwrap_used,
@@ -12,10 +13,11 @@ use std::ptr;
 use cl3::command_queue::{enqueue_read_buffer, enqueue_write_buffer};
 use common::device;
 use common::sample::of_every_family;
+use device_runtime::mock::Mock;
 use device_runtime::opencl::OpenClBuffer;
-use device_runtime::{Arguments, Device, OpenCl};
+use device_runtime::{Arguments, Device, OpenCl, enqueue};
 use half::f16;
-use kernels::{Configuration, Operand, Problem, reference};
+use kernels::{Configuration, Operand, Problem, ProblemError, reference};
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use opencl3::types::CL_BLOCKING;
 use selector_core::GemmShape;
@@ -77,6 +79,18 @@ fn put(device: &OpenCl, buffer: &OpenClBuffer, operand: Operand, values: &[f16],
     }
 }
 
+/// 2×2×8, side by side.
+fn near() -> Problem {
+    Problem::packed("f16-nn".parse().unwrap(), GemmShape::new(2, 2, SIDE as u32, 1))
+}
+
+/// The same with rows of this length in the operand of this number.
+fn far_in(operand: usize, leading: u64) -> Problem {
+    let mut problem = near();
+    [&mut problem.a, &mut problem.b, &mut problem.c][operand].leading = leading;
+    problem
+}
+
 /// Compute 2×2×8 with far rows in the operand of this number; how far C is from what it should be.
 fn error(
     device: &OpenCl,
@@ -84,10 +98,7 @@ fn error(
     far: usize,
     buffers: [&OpenClBuffer; 3],
 ) -> f32 {
-    let shape = GemmShape::new(2, 2, SIDE as u32, 1);
-    let mut problem = Problem::packed("f16-nn".parse().unwrap(), shape);
-    let near = problem;
-    [&mut problem.a, &mut problem.b, &mut problem.c][far].leading = LEADING;
+    let (near, problem) = (near(), far_in(far, LEADING));
     let [a, b] = [(1, 4), (2, 16)].map(|(seed, length)| -> Vec<f16> {
         reference::values(length, seed).into_iter().map(f16::from_f32).collect()
     });
@@ -100,9 +111,8 @@ fn error(
     let scratch = (scratch > 0).then(|| device.allocate(scratch).unwrap());
     let arguments = arguments.with_scratch(device, configuration, scratch.as_ref()).unwrap();
     device.set_arguments(&mut kernel, &arguments).unwrap();
-    for launch in configuration.launches(arguments.problem()).iter() {
-        device.enqueue(&mut kernel, launch).unwrap();
-    }
+    let (launches, has_scratch) = (configuration.launches(arguments.problem()), scratch.is_some());
+    enqueue(device, &mut kernel, &launches, has_scratch, false).unwrap();
     device.finish().unwrap();
     let mut expected = [f16::ZERO; 16];
     reference::gemm(&near.check(4, 16, 16).unwrap(), &a, &b, &mut expected);
@@ -114,6 +124,30 @@ fn error(
         found.iter().zip(&expected).map(|(one, other)| (one.to_f32() - other.to_f32()).abs());
     // NaN is not below anything.
     errors.fold(0.0, |worst, error| if error <= worst { worst } else { error })
+}
+
+#[test]
+fn buffers_that_end_before_the_far_row_does_are_refused_by_what_it_needs() {
+    let device = Mock::default();
+    let buffers = [(); 3].map(|()| device.allocate(64).unwrap());
+    let enough = near().buffer_lengths().unwrap();
+    for (far, (matrix, columns)) in [('A', 2), ('B', 8), ('C', 8)].into_iter().enumerate() {
+        let problem = far_in(far, LEADING);
+        let need = LEADING + columns;
+        let mut lengths = enough;
+        lengths[far] = need;
+        assert_eq!(problem.buffer_lengths(), Ok(lengths));
+        assert!(problem.check(lengths[0], lengths[1], lengths[2]).is_ok());
+        lengths[far] -= 1;
+        let refused = |have| Err(ProblemError::BufferTooSmall { matrix, need, have });
+        let short = problem.check(lengths[0], lengths[1], lengths[2]);
+        assert_eq!(short.map(|_| ()), refused(need - 1));
+        // 32 elements of a real buffer, which a position that wrapped would be within.
+        let arguments = Arguments::new(&device, problem, buffers.each_ref());
+        assert_eq!(arguments.map(|_| ()), refused(32));
+        let beyond = far_in(far, (1 << 32) - columns);
+        assert_eq!(beyond.buffer_lengths(), Err(ProblemError::TooLarge { matrix }));
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Which kernels do without local memory and barriers, for GPUs whose local memory is ordinary memory
-//! behind a cache: there copying into it only costs. A board file asks for them by `local_memory = 0`.
+//! Which kernels do without local memory and barriers, for devices that have none: a board file may say so by
+//! `local_memory = 0`.
 #![expect(clippy::unwrap_used, reason = "a test ends by a panic")]
 
 use std::collections::{BTreeMap, BTreeSet};

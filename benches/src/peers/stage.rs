@@ -164,9 +164,9 @@ impl<'a> Stage<'a> {
         self.recording(|| {
             let mut runtime = self.runtime();
             call(&mut runtime)?;
-            runtime.want_events(true);
+            let wanted = runtime.want_events(true);
             let events = call(&mut runtime);
-            runtime.want_events(false);
+            runtime.want_events(wanted);
             runtime.device().finish()?;
             Ok(Some(runtime.device().nanoseconds(&events?)?))
         })

@@ -69,6 +69,8 @@ pub enum Event {
     Lost(String),
     /// The machine cannot measure now; the process ends.
     Machine(String),
+    /// Results are wrong in this process, whatever the kernel; it ends.
+    Wrong(String),
     /// Something to tell the user.
     Note(String),
     /// The answer: a line of the data set.
@@ -171,6 +173,7 @@ impl<'a> Child<'a> {
                 Ok(Event::Note(note)) => (self.note)(note),
                 Ok(Event::Lost(why)) => return Err(WorkerFailure::Lost(why)),
                 Ok(Event::Machine(why)) => return Err(WorkerFailure::Machine(why)),
+                Ok(Event::Wrong(why)) => return Err(WorkerFailure::Wrong(why)),
                 Ok(Event::Ready) => {}
                 Ok(Event::Row(line)) => {
                     return Row::parse(&line).map_err(|_| WorkerFailure::Died(phase));
@@ -252,6 +255,8 @@ mod tests {
         assert_eq!(lost, Err(WorkerFailure::Lost("why".to_owned())));
         let full = measure("read line; echo '{\"machine\":\"why\"}'", &go);
         assert_eq!(full, Err(WorkerFailure::Machine("why".to_owned())));
+        let wrong = measure("read line; echo '{\"wrong\":\"why\"}'", &go);
+        assert_eq!(wrong, Err(WorkerFailure::Wrong("why".to_owned())));
         assert_eq!(
             measure("exec sleep 60", &AtomicBool::new(true)),
             Err(WorkerFailure::Interrupted)

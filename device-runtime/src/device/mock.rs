@@ -25,6 +25,8 @@ pub struct Mock {
     pub broken_builds: Vec<String>,
     /// Programs that do not launch, by the beginning of their name.
     pub broken_launches: Vec<String>,
+    /// Programs whose launch is refused with an error code, by the beginning of their name.
+    pub refusals: BTreeMap<String, i32>,
     /// Programs that compute something else, by the beginning of their name.
     pub wrong_results: Vec<String>,
     /// Programs whose launch takes the device down, by the beginning of their name.
@@ -33,6 +35,10 @@ pub struct Mock {
     pub lost: Cell<bool>,
     /// Whether nothing can be built: as if the disk were full.
     pub broken_compiler: bool,
+    /// Programs that are built all the same, as from a cache, by the beginning of their name.
+    pub cached: Vec<String>,
+    /// Whether every program computes something else.
+    pub garbage: Cell<bool>,
     /// Bytes of memory that are free; beyond, allocating fails.
     pub free_memory: u64,
     /// Programs that also write the element behind C, by the beginning of their name.
@@ -108,10 +114,13 @@ impl Default for Mock {
             times: BTreeMap::new(),
             broken_builds: Vec::new(),
             broken_launches: Vec::new(),
+            refusals: BTreeMap::new(),
             wrong_results: Vec::new(),
             deadly: Vec::new(),
             lost: Cell::new(false),
             broken_compiler: false,
+            cached: Vec::new(),
+            garbage: Cell::new(false),
             free_memory: u64::MAX,
             overruns: Vec::new(),
             kernel_work_group: 1024,
@@ -157,7 +166,7 @@ impl Mock {
         let (a, b) = (a.elements::<T>(), b.elements::<T>());
         let mut after = c.elements::<T>();
         reference::gemm(arguments.problem(), &a, &b, &mut after);
-        if Self::listed(&self.wrong_results, program) {
+        if self.garbage.get() || Self::listed(&self.wrong_results, program) {
             let first = arguments.matrices()[2].1.offset as usize;
             after[first] = T::nearest(after[first].to_f64() + 1.0);
         }
@@ -203,7 +212,8 @@ impl Device for Mock {
 
     fn build(&self, program: &Program) -> Result<MockKernel, DeviceError> {
         self.alive("clCreateProgramWithSource")?;
-        if self.broken_compiler || Self::listed(&self.broken_builds, &program.name) {
+        let broken = self.broken_compiler && !Self::listed(&self.cached, &program.name);
+        if broken || Self::listed(&self.broken_builds, &program.name) {
             let log = "told to fail".to_owned();
             return Err(DeviceError::Build { program: program.name.clone(), log });
         }
@@ -284,6 +294,10 @@ impl Device for Mock {
             self.lost.set(true);
         }
         self.alive("clEnqueueNDRangeKernel")?;
+        let refused = self.refusals.iter().find(|(start, _)| kernel.program.starts_with(*start));
+        if let Some((_, code)) = refused {
+            return Err(Self::refused("clEnqueueNDRangeKernel", *code));
+        }
         if !kernel.ready || launch.function >= kernel.functions {
             return Err(Self::refused("clEnqueueNDRangeKernel", -52));
         }

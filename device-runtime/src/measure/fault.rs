@@ -4,7 +4,7 @@ use kernels::plan::PlanRow;
 use kernels::{Configuration, Problem, Program};
 use selector_core::{GemmShape, ProblemClass};
 
-use super::Fault;
+use super::{Fault, is_right};
 use crate::check::cases::Pool;
 use crate::{Device, DeviceError};
 
@@ -19,8 +19,9 @@ const OUT_OF_HOST_MEMORY: i32 = -6;
 
 /// A row that takes no more than this part of the device's memory should find it.
 const MODEST: u64 = 2;
-/// A problem that the universal kernel must be able to compute.
+/// What takes no time, and any machine that is well can do.
 const PLAIN: GemmShape = GemmShape::new(8, 8, 8, 1);
+const CLASS: ProblemClass = ProblemClass::F32_NN;
 /// A program that any compiler builds.
 const ONE_LINE: &str = "kernel void one(global int *a) { a[0] = NUMBER; }";
 
@@ -40,6 +41,12 @@ pub(super) fn of<D: Device>(device: &D, row: &PlanRow, error: DeviceError) -> Op
     if lacks { Some(Fault::Machine(error)) } else { runs_nothing(device).map(Fault::Lost) }
 }
 
+/// The row that every machine measures if it measures anything.
+pub(crate) fn plain() -> PlanRow {
+    let configuration = Configuration::universal();
+    PlanRow { shape: PLAIN, class: CLASS, configuration, repetitions: 1 }
+}
+
 /// Bytes of the matrices and the scratch memory of a row.
 fn memory(row: &PlanRow) -> u64 {
     let problem = Problem::packed(row.class, row.shape);
@@ -50,8 +57,22 @@ fn memory(row: &PlanRow) -> u64 {
     bytes.into_iter().fold(scratch, u64::saturating_add)
 }
 
+/// What to blame instead of a row whose result is wrong: the device, if the universal kernel's is wrong too.
+/// Looked at anew each time.
+pub(super) fn of_wrong_result<D: Device>(device: &D) -> Option<Fault> {
+    let universal = Configuration::universal();
+    let right = device
+        .build(&universal.program(CLASS))
+        .and_then(|mut kernel| is_right(device, &mut kernel, &universal, CLASS));
+    match right {
+        Ok(true) => None,
+        Ok(false) => Some(Fault::Wrong),
+        Err(error) => Some(Fault::Lost(error)),
+    }
+}
+
 /// Why the compiler builds nothing, if so: each time it is given what no cache can hold.
-fn builds_nothing<D: Device>(device: &D) -> Option<DeviceError> {
+pub(super) fn builds_nothing<D: Device>(device: &D) -> Option<DeviceError> {
     use std::sync::atomic::{AtomicU32, Ordering};
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -59,7 +80,7 @@ fn builds_nothing<D: Device>(device: &D) -> Option<DeviceError> {
         name: "a kernel of one line".to_owned(),
         source: ONE_LINE,
         options: format!("-DNUMBER={number} -DPROCESS={}", std::process::id()),
-        class: ProblemClass::F32_NN,
+        class: CLASS,
         functions: &["one"],
         scratch: false,
     };
@@ -69,10 +90,9 @@ fn builds_nothing<D: Device>(device: &D) -> Option<DeviceError> {
 /// Why the device does not run even the universal kernel, if so.
 fn runs_nothing<D: Device>(device: &D) -> Option<DeviceError> {
     let universal = Configuration::universal();
-    let class = ProblemClass::F32_NN;
     let run = || -> Result<(), DeviceError> {
-        let mut kernel = device.build(&universal.program(class))?;
-        let pool = Pool::<f32, _>::new(device, &[Problem::packed(class, PLAIN)], 1)?;
+        let mut kernel = device.build(&universal.program(CLASS))?;
+        let pool = Pool::<f32, _>::new(device, &[Problem::packed(CLASS, PLAIN)], 1)?;
         // A wrong result is told by the check of the kernels that are measured.
         pool.run(device, &mut kernel, &universal).map(|_| ())
     };
@@ -88,12 +108,7 @@ mod tests {
     use crate::mock::Mock;
 
     fn row(configuration: &str) -> PlanRow {
-        PlanRow {
-            shape: PLAIN,
-            class: ProblemClass::F32_NN,
-            configuration: configuration.parse().unwrap(),
-            repetitions: 1,
-        }
+        PlanRow { configuration: configuration.parse().unwrap(), ..plain() }
     }
 
     fn list(start: &str) -> Vec<String> {
@@ -118,6 +133,20 @@ mod tests {
         let one = Mock { broken_builds: list("tile:1x"), ..Mock::default() };
         let row = Measurer::new(one).measure(&row("tile:1x1x1@8x8"), |_| {}, |_| {}).unwrap();
         assert_eq!(row.status, Status::BuildFailed);
+    }
+
+    #[test]
+    fn a_device_that_computes_garbage_makes_no_row_wrong_though_it_was_right_before() {
+        let mut measurer = Measurer::new(Mock::default());
+        let mut measure = |name: &str| measurer.measure(&row(name), |_| {}, |_| {});
+        assert_eq!(measure("universal").unwrap().status, Status::Ok);
+        measurer.device().garbage.set(true);
+        let mut measure = |name: &str| measurer.measure(&row(name), |_| {}, |_| {});
+        assert_eq!(measure("tile:1x1x1@8x8"), Err(Fault::Wrong));
+        assert_eq!(measure("tile:2x1x1@8x8"), Err(Fault::Wrong));
+        let one = Mock { wrong_results: list("tile:1x"), ..Mock::default() };
+        let row = Measurer::new(one).measure(&row("tile:1x1x1@8x8"), |_| {}, |_| {}).unwrap();
+        assert_eq!(row.status, Status::WrongResult);
     }
 
     #[test]

@@ -259,8 +259,7 @@ impl Family for Packed {
         if Parameters::new(parameters).uses_scratch() {
             limits.check_work_group([row * column, 1, 1])?;
         }
-        let (need, have) = (Parameters::new(parameters).local_memory(), limits.local_memory);
-        if need > have { Err(Misfit::LocalMemory { need, have }) } else { Ok(()) }
+        limits.check_local_memory(Parameters::new(parameters).local_memory())
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         let event = match measurer.measure(&row, phase, |note| send(Event::Note(note))) {
             Ok(row) => Event::Row(row.line().trim_end().to_owned()),
             Err(fault @ Fault::Lost(_)) => Event::Lost(fault.to_string()),
+            Err(fault @ Fault::Wrong) => Event::Wrong(fault.to_string()),
             Err(fault) => Event::Machine(fault.to_string()),
         };
         let goes_on = matches!(event, Event::Row(_));
