@@ -191,10 +191,11 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
     ALL_OF(l, SHARE) {
       float left[ITEM_M], right[ITEM_N];
       ALL_OF(i, ITEM_M / 4) {
-        vstore4(*(local const float4 *)(a_tile + l * A_ROW + i * 4 * DOWN), i, left);
+        SPREAD_4(float, *(local const float4 *)(a_tile + l * A_ROW + i * 4 * DOWN), left + i * 4);
       }
       ALL_OF(j, ITEM_N / 4) {
-        vstore4(*(local const float4 *)(b_tile + l * B_ROW + j * 4 * ACROSS), j, right);
+        SPREAD_4(float, *(local const float4 *)(b_tile + l * B_ROW + j * 4 * ACROSS),
+                 right + j * 4);
       }
       ALL_OF(i, ITEM_M) {
         ALL_OF(j, ITEM_N) { sum[i][j] = mad(left[i], right[j], sum[i][j]); }
@@ -255,7 +256,7 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
         const uint column = side + (j * ACROSS + tx) * 4;
         global element *to = c + row * c_leading + column;
         const uint count = below(column, n);
-        float4 value = factor * vload4(j, sum[i]);
+        float4 value = factor * PACK_4(float, sum[i] + j * 4);
         if (c_wide && count == 4) {
           if (beta != 0.0f) {
             value = mad((float4)(beta), load4(to), value);

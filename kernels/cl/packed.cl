@@ -274,7 +274,7 @@ kernel void gemm(ARGUMENTS) {
       float left_column[ROWS];
 #define LEFT(i) left_column[i]
 #define FETCH_LEFT \
-  ALL_OF(q, ROWS / 4) { vstore4(((global const float4 *)left)[q], q, left_column); }
+  ALL_OF(q, ROWS / 4) { SPREAD_4(float, ((global const float4 *)left)[q], left_column + q * 4); }
 #else
 #define LEFT(i) left[i]
 #define FETCH_LEFT
@@ -334,7 +334,7 @@ kernel void gemm(ARGUMENTS) {
           for (uint j = 0; j < COLUMNS; ++j) {
             across[j] = LOAD_1(right + column_at[j]);
           }
-          const tile_row right_row = WIDE(vload, COLUMNS)(0, across);
+          const tile_row right_row = WIDE(PACK_, COLUMNS)(float, across);
           FETCH_LEFT
 #pragma unroll
           for (uint i = 0; i < ROWS; ++i) {

@@ -133,11 +133,13 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   const uint across = (get_group_id(0) * get_local_size(0) + get_global_offset(0)) / LANES;
   const uint down = get_group_id(1) * get_local_size(1) + get_global_offset(1);
   const ulong batch = get_group_id(2) + get_global_offset(2);
-  const uint row = (down + sub_group / group_columns) * ROWS;
-  const uint column = (across + sub_group % group_columns) * COLUMNS;
-  if (row >= m || column >= n) {
+  const ulong first_row = (ulong)(down + sub_group / group_columns) * ROWS;
+  const ulong first_column = (ulong)(across + sub_group % group_columns) * COLUMNS;
+  if (first_row >= m || first_column >= n) {
     return;
   }
+  const uint row = first_row;
+  const uint column = first_column;
   // A tile that would cross the last column of C moves back over its neighbour, and stores only its
   // own elements.
   const uint side = min(column, max(n, (uint)COLUMNS) - COLUMNS);
@@ -157,14 +159,14 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   // Rows beyond A repeat its last, columns beyond B its last.
 #if TRANSPOSE_A
   uint a_at[ROW_BLOCKS];
-  ALL_OF(i, ROW_BLOCKS) { a_at[i] = min(row + min(i * LANES + lane, ROWS - 1u), m - 1); }
+  ALL_OF(i, ROW_BLOCKS) { a_at[i] = row + min(min(i * LANES + lane, ROWS - 1u), m - 1 - row); }
 #else
   uint a_at[ROWS];
-  ALL_OF(i, ROWS) { a_at[i] = min(row + i, m - 1) * a_leading; }
+  ALL_OF(i, ROWS) { a_at[i] = (row + min(i, m - 1 - row)) * a_leading; }
 #endif
   uint b_at[BLOCKS];
   ALL_OF(j, BLOCKS) {
-    b_at[j] = min(side + j * LANES + lane, n - 1) * (TRANSPOSE_B ? b_leading : 1);
+    b_at[j] = (side + min(j * LANES + lane, n - 1 - side)) * (TRANSPOSE_B ? b_leading : 1);
   }
 
   float sum[ROWS][BLOCKS];
@@ -172,8 +174,9 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
     ALL_OF(j, BLOCKS) { sum[i][j] = 0.0f; }
   }
 
-  for (uint first = 0; first < k; first += LANES) {
-    const uint steps = min(k - first, (uint)LANES);
+  // Counted down, so that no step beyond the last can wrap.
+  for (uint first = 0, rest = k, steps; rest > 0; first += LANES, rest -= steps) {
+    steps = min(rest, (uint)LANES);
 #if !TRANSPOSE_A
     float left[ROWS];
 #endif
@@ -196,9 +199,9 @@ void gemm(uint m, uint n, uint k, float alpha, float beta,
   const float factor = k == 0 ? 0.0f : alpha;
   ALL_OF(j, BLOCKS) {
     const uint at = side + j * LANES + lane;
-    if (at >= column && at < n) {
+    if (at >= column && j * LANES + lane < n - side) {
       ALL_OF(i, ROWS) {
-        if (row + i < m) {
+        if (i < m - row) {
           global element *to = c + (row + i) * c_leading + at;
           const float value = factor * sum[i][j];
           store1(beta == 0.0f ? value : mad(beta, load1(to), value), to);

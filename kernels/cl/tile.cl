@@ -18,17 +18,6 @@
 #error "define TRANSPOSE_A, TRANSPOSE_B and NATIVE: 0 or 1"
 #endif
 
-// PACK_<width> and SPREAD_<width>: a vector from and to a private array, which stays in registers
-// since every loop over it is unrolled.
-#define PACK_1(from) (*(from))
-#define PACK_2(from) vload2(0, from)
-#define PACK_4(from) vload4(0, from)
-#define PACK_8(from) vload8(0, from)
-#define SPREAD_1(value, to) (*(to) = (value))
-#define SPREAD_2(value, to) vstore2(value, 0, to)
-#define SPREAD_4(value, to) vstore4(value, 0, to)
-#define SPREAD_8(value, to) vstore8(value, 0, to)
-
 // VECTOR(type): so many in a row as a tile has columns.
 #if COL_TILE == 1
 #define VECTOR(type) type
@@ -42,7 +31,9 @@ typedef VECTOR(float) tile_row;
 #if NATIVE && defined(cl_khr_fp16)
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
 typedef half number;
-typedef VECTOR(half) number_row;
+typedef half2 number2;
+typedef half4 number4;
+typedef half8 number8;
 #define TAKE_1(from) (*(from))
 #define TAKE_2(from) vload2(0, from)
 #define TAKE_4(from) vload4(0, from)
@@ -50,12 +41,15 @@ typedef VECTOR(half) number_row;
 #define WIDER VECTOR(convert_float)
 #else
 typedef float number;
-typedef tile_row number_row;
+typedef float2 number2;
+typedef float4 number4;
+typedef float8 number8;
 #define TAKE_1(from) LOAD_1(from)
 #define TAKE_2(from) LOAD_2(from)
 #define TAKE_4(from) LOAD_4(from)
 #define TAKE_8(from) LOAD_8(from)
 #endif
+typedef VECTOR(number) number_row;
 
 kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
                  global const element *restrict a, ulong a_offset, uint a_leading, ulong a_stride,
@@ -96,14 +90,14 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
       number left[ACC_TILE][ROW_TILE];
 #pragma unroll
       for (uint l = 0; l < ACC_TILE; ++l) {
-        WIDE(SPREAD_, ROW_TILE)(WIDE(TAKE_, ROW_TILE)(a + l * a_leading + top), left[l]);
+        WIDE(SPREAD_, ROW_TILE)(number, WIDE(TAKE_, ROW_TILE)(a + l * a_leading + top), left[l]);
       }
 #define LEFT(i, l) left[l][i]
 #else
       number left[ROW_TILE][ACC_TILE];
 #pragma unroll
       for (uint i = 0; i < ROW_TILE; ++i) {
-        WIDE(SPREAD_, ACC_TILE)(WIDE(TAKE_, ACC_TILE)(a + ROW_AT(i)), left[i]);
+        WIDE(SPREAD_, ACC_TILE)(number, WIDE(TAKE_, ACC_TILE)(a + ROW_AT(i)), left[i]);
       }
 #define LEFT(i, l) left[i][l]
 #endif
@@ -111,7 +105,7 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
       number right[COL_TILE][ACC_TILE];
 #pragma unroll
       for (uint j = 0; j < COL_TILE; ++j) {
-        WIDE(SPREAD_, ACC_TILE)(WIDE(TAKE_, ACC_TILE)(b + COLUMN_AT(j)), right[j]);
+        WIDE(SPREAD_, ACC_TILE)(number, WIDE(TAKE_, ACC_TILE)(b + COLUMN_AT(j)), right[j]);
       }
 #endif
 #ifdef WIDER
@@ -132,7 +126,7 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
         for (uint j = 0; j < COL_TILE; ++j) {
           across[j] = right[j][l];
         }
-        const number_row right_row = WIDE(PACK_, COL_TILE)(across);
+        const number_row right_row = WIDE(PACK_, COL_TILE)(number, across);
 #else
         const number_row right_row = WIDE(TAKE_, COL_TILE)(b + l * b_leading + side);
 #endif
@@ -159,7 +153,7 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
     for (uint j = 0; j < COL_TILE; ++j) {
       across[j] = LOAD_1(b + COLUMN_AT(j));
     }
-    const tile_row right_row = WIDE(PACK_, COL_TILE)(across);
+    const tile_row right_row = WIDE(PACK_, COL_TILE)(float, across);
 #pragma unroll
     for (uint i = 0; i < ROW_TILE; ++i) {
       sum[i] += (tile_row)(LOAD_1(a + ROW_AT(i))) * right_row;
@@ -182,19 +176,19 @@ kernel void gemm(uint m, uint n, uint k, float alpha, float beta,
     }
     return;
   }
-  // A tile at an edge stores its own elements. Few tiles do, so this is short rather than fast.
-  float values[ROW_TILE][COL_TILE];
+  // A tile at an edge stores its own elements, without an array that is indexed at run time.
 #pragma unroll
   for (uint i = 0; i < ROW_TILE; ++i) {
-    WIDE(SPREAD_, COL_TILE)(factor * sum[i], values[i]);
-  }
-#pragma unroll 1
-  for (uint i = row - top; i < ROW_TILE && top + i < m; ++i) {
-#pragma unroll 1
-    for (uint j = column - side; j < COL_TILE && side + j < n; ++j) {
-      global element *to = c + i * c_leading + j;
-      const float value = values[i][j];
-      STORE_1(beta == 0.0f ? value : mad(beta, LOAD_1(to), value), to);
+    float values[COL_TILE];
+    WIDE(SPREAD_, COL_TILE)(float, factor * sum[i], values);
+    if (i >= row - top && i < m - top) {
+#pragma unroll
+      for (uint j = 0; j < COL_TILE; ++j) {
+        if (j >= column - side && j < n - side) {
+          global element *to = c + i * c_leading + j;
+          STORE_1(beta == 0.0f ? values[j] : mad(beta, LOAD_1(to), values[j]), to);
+        }
+      }
     }
   }
 }

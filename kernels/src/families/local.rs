@@ -197,7 +197,11 @@ impl Family for Local {
     }
 
     fn source(&self) -> &'static str {
-        concat!(include_str!("../../cl/elements.cl"), include_str!("../../cl/local.cl"))
+        concat!(
+            include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/wide.cl"),
+            include_str!("../../cl/local.cl")
+        )
     }
 
     fn expected(&self) -> &'static str {

@@ -30,6 +30,7 @@ impl Family for Split {
     fn source(&self) -> &'static str {
         concat!(
             include_str!("../../cl/elements.cl"),
+            include_str!("../../cl/wide.cl"),
             include_str!("../../cl/local.cl"),
             include_str!("../../cl/reduce.cl")
         )
