@@ -72,13 +72,18 @@ fn main() -> anyhow::Result<()> {
 /// What is to be compiled: the starter set in f32 and f16, then the whole space in f32.
 fn wanted(board: &Board, only_starter: bool) -> anyhow::Result<Vec<Program>> {
     let half: ProblemClass = "f16-nn".parse().context("class f16-nn")?;
+    let native: ProblemClass = "f16h-nn".parse().context("class f16h-nn")?;
     let with = |configurations: Vec<Configuration>, class| {
         let universal = std::iter::once(Configuration::universal());
         universal.chain(configurations).map(move |one| (one, class))
     };
     let all = if only_starter { Vec::new() } else { space::all() };
+    // The others compute the same in both classes of halves.
+    let mut multiplies_halves = space::starter();
+    multiplies_halves.retain(|one| one.program(native).source.contains("NATIVE &&"));
     let wanted = with(space::starter(), ProblemClass::F32_NN)
         .chain(with(space::starter(), half))
+        .chain(with(multiplies_halves, native))
         .chain(with(all, ProblemClass::F32_NN));
     let mut seen = BTreeSet::new();
     Ok(wanted
