@@ -3,6 +3,7 @@
 //! The file is CSV behind lines `# key: value`. A row counts once its line is whole, newline
 //! included, so a file can be cut anywhere and continued.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -271,7 +272,9 @@ pub struct Header {
 
 /// Why the lines at the top are not a header.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("line {line}: `{text}` is not `# key: value` with a known key and a fitting value")]
+#[error(
+    "line {line}: `{text}` is not `# key: value` with a known key, given once, and a fitting value"
+)]
 pub struct HeaderError {
     /// Line, from 1.
     pub line: usize,
@@ -286,11 +289,15 @@ impl Header {
     /// [`HeaderError`] names the line.
     pub fn parse<'a>(lines: impl Iterator<Item = &'a str>) -> Result<Self, HeaderError> {
         let mut header = Self::default();
+        let mut seen = BTreeSet::new();
         for (index, line) in lines.take_while(|line| line.starts_with('#')).enumerate() {
             let wrong = || HeaderError { line: index + 1, text: line.to_owned() };
             let (key, value) = line[1..].split_once(':').ok_or_else(wrong)?;
-            let value = value.trim();
-            let slot = match key.trim() {
+            let (key, value) = (key.trim(), value.trim());
+            if !seen.insert(key) {
+                return Err(wrong());
+            }
+            let slot = match key {
                 "device" => &mut header.device,
                 "driver" => &mut header.driver,
                 "platform" => &mut header.platform,
@@ -423,6 +430,7 @@ mod tests {
         assert!(Header::parse(["# half_arithmetic: maybe"].into_iter()).is_err());
         assert_eq!(Header::parse(["# device: x"].into_iter()).unwrap().timing, Timing::Device);
         assert!(Header::parse(["# timing: wall"].into_iter()).is_err());
+        assert_eq!(Header::parse(["# tool: x", "# tool: x"].into_iter()).unwrap_err().line, 2);
         let error = Header::parse(["# device: x", "# devise: y"].into_iter()).unwrap_err();
         assert_eq!(error.line, 2);
     }

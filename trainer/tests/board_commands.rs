@@ -140,6 +140,32 @@ fn measurements_of_another_run_are_set_aside() {
     succeeds(&mut desk.collect());
     assert_eq!(desk.text("data.csv").lines().count(), 7);
     assert_eq!(desk.text("board/measurements.set-aside.csv"), left);
+    // The next to be set aside does not overwrite it.
+    fs::write(desk.path("shapes.csv"), "m,k,n\n6,8,9\n").unwrap();
+    fs::remove_file(desk.path("data.csv")).unwrap();
+    fails(desk.collect().env("FAKE_ROWS", "2"), 2);
+    fs::write(desk.path("shapes.csv"), "m,k,n\n5,8,9\n").unwrap();
+    fs::remove_file(desk.path("data.csv")).unwrap();
+    succeeds(&mut desk.collect());
+    assert_eq!(desk.text("board/measurements.set-aside.csv"), left);
+    assert_eq!(desk.text("board/measurements.set-aside-2.csv").lines().count(), 4);
+}
+
+#[test]
+fn another_timing_is_refused_before_anything_is_sent_and_no_other_file_gets_the_rows() {
+    let desk = Desk::new();
+    succeeds(&mut desk.collect());
+    let device = desk.text("data.csv");
+    let message = fails(desk.collect().args(["--timing", "stream"]), 1);
+    assert!(message.contains("`data.csv` has times of a device, not of a stream"), "{message}");
+    assert!(message.contains("hint: name a new file, or say --timing device"), "{message}");
+    assert_eq!(desk.text("data.csv"), device);
+    assert!(!desk.path("board/measurements.csv").exists());
+    // What the board refuses before it measures anything is neither left there nor fetched.
+    fs::write(desk.path("shapes.csv"), "m,k,n\n1,2,3\n4,5,6\n7,8,9\n").unwrap();
+    fails(desk.collect().env("FAKE_ROWS", "0"), 2);
+    assert_eq!(desk.text("data.csv"), device);
+    assert!(!desk.path("board/measurements.csv").exists());
 }
 
 #[test]

@@ -43,6 +43,9 @@ impl Journal {
     /// Another device's, damaged, or not a data set: it is left as it is.
     pub fn open(path: &Path, header: &Header) -> Result<Self, CollectError> {
         let io = |source| CollectError::Io { path: path.to_owned(), source };
+        if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+            return Err(CollectError::NotADataSet(path.to_owned()));
+        }
         let mut file =
             OpenOptions::new().create(true).read(true).append(true).open(path).map_err(io)?;
         // Where a file system knows no locks there is no protection, and no harm.
@@ -61,13 +64,13 @@ impl Journal {
             read => read.map_err(io)?,
         };
         let whole = text.rfind('\n').map_or(0, |newline| newline + 1);
-        // A file of ours that was cut within its first lines begins like one; any other is not ours
-        // to overwrite.
-        if whole == 0 && !text.is_empty() && !header.to_string().starts_with(&text) {
-            return Err(CollectError::NotADataSet(path.to_owned()));
-        }
         let done = read(path, &text[..whole], header)?;
         if done.is_none() {
+            // A file of ours that was cut within its first lines begins like one; any other is not ours
+            // to overwrite.
+            if !is_beginning(&text, header) {
+                return Err(CollectError::NotADataSet(path.to_owned()));
+            }
             file.set_len(0).map_err(io)?;
             writeln!(file, "{header}{COLUMNS}").map_err(io)?;
         } else {
@@ -175,6 +178,19 @@ fn read(
     Ok(Some((done, has_bytes)))
 }
 
+/// Whether `text` is what a run under the same header writes first, or begins so; the date and the
+/// program may be others.
+fn is_beginning(text: &str, header: &Header) -> bool {
+    let expected = format!("{header}{COLUMNS}\n");
+    let varies = |line: &str| ["# date: ", "# tool: "].iter().any(|key| line.starts_with(key));
+    let mut expected = expected.split_inclusive('\n');
+    text.split_inclusive('\n').all(|line| {
+        expected
+            .next()
+            .is_some_and(|expected| expected.starts_with(line) || varies(line) && varies(expected))
+    })
+}
+
 fn same(path: &Path, have: &Header, want: &Header) -> Result<(), CollectError> {
     let space = |header: &Header| {
         header.space.map_or_else(|| "none".to_owned(), |hash| format!("{hash:016x}"))
@@ -186,10 +202,69 @@ fn same(path: &Path, have: &Header, want: &Header) -> Result<(), CollectError> {
         ("kernel space", space(have), space(want)),
         ("timing", have.timing.to_string(), want.timing.to_string()),
     ];
-    match pairs.into_iter().find(|(_, have, want)| have != want) {
+    // A file of before this was told may be either.
+    let halves = have.half_arithmetic.zip(want.half_arithmetic).map(|(have, want)| {
+        let word = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
+        ("arithmetic in 16 bits", word(have), word(want))
+    });
+    match pairs.into_iter().chain(halves).find(|(_, have, want)| have != want) {
         Some((what, have, want)) => {
             Err(CollectError::Mixed { path: path.to_owned(), what, have, want })
         }
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn opened(text: &str, header: &Header) -> (Result<(), CollectError>, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data.csv");
+        fs::write(&path, text).unwrap();
+        let opened = Journal::open(&path, header).map(drop);
+        (opened, fs::read_to_string(&path).unwrap())
+    }
+
+    #[test]
+    fn only_what_a_run_writes_first_is_begun_anew() {
+        let header =
+            Header { device: "d".to_owned(), date: "today".to_owned(), ..Header::default() };
+        let whole = format!("{header}{COLUMNS}\n");
+        let before = whole.replace("today", "yesterday");
+        for cut in 0..before.len() {
+            let (opened, after) = opened(&before[..cut], &header);
+            assert!(opened.is_ok(), "{:?}", &before[..cut]);
+            assert_eq!(after, whole);
+        }
+        for text in [
+            "# date: today\nimportant",
+            "# device: other\n",
+            &format!("{header}# timing: stream\n"),
+            &format!("{header}notes of mine"),
+            "# tool: hammer",
+        ] {
+            let (opened, after) = opened(text, &header);
+            assert!(matches!(opened, Err(CollectError::NotADataSet(_))), "{text:?}");
+            assert_eq!(after, text);
+        }
+    }
+
+    #[test]
+    fn times_with_and_without_arithmetic_in_16_bits_do_not_mix() {
+        let with = Header { half_arithmetic: Some(true), ..Header::default() };
+        let without = Header { half_arithmetic: Some(false), ..Header::default() };
+        let text = format!("{with}{COLUMNS}\n1,2,3,1,f16h-nn,universal,ok,5,0,5,\n");
+        assert!(opened(&text, &with).0.is_ok());
+        let (opened, after) = opened(&text, &without);
+        assert!(matches!(opened, Err(CollectError::Mixed { .. })));
+        assert_eq!(after, text);
+    }
+
+    #[test]
+    fn a_folder_or_device_is_no_data_set() {
+        let opened = Journal::open(Path::new("/dev/null"), &Header::default());
+        assert!(matches!(opened.err(), Some(CollectError::NotADataSet(_))));
     }
 }

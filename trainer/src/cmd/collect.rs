@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::{fmt, fs, io};
 
 use anyhow::{Context, bail};
+use boards::reach::Reach;
 use boards::{Offer, deliver};
 use kernels::measurement::{self, Header, Row, Status, Timing};
 use kernels::plan::{self, PlanRow};
@@ -22,7 +23,7 @@ use crate::output::Output;
 /// Names of the files on a board.
 const PLAN: &str = "plan.csv";
 const MEASUREMENTS: &str = "measurements.csv";
-const SET_ASIDE: &str = "measurements.set-aside.csv";
+const SET_ASIDE: &str = "measurements.set-aside";
 
 /// Measure configurations on a board, or go on where an interrupted run ended
 #[derive(clap::Args)]
@@ -142,7 +143,7 @@ pub(crate) fn measure(
 ) -> anyhow::Result<Summary> {
     let mut bytes = Vec::new();
     plan::write(rows, &mut bytes).context("could not write the plan")?;
-    bring_partial(board, output, &bytes, out)?;
+    let before = bring_partial(board, output, timing, &bytes, out)?;
     hinted(deliver(&*board.reach, PLAN, &bytes)).context("could not send the plan")?;
     let arguments =
         ["--plan", PLAN, "--output", MEASUREMENTS, "--attended", "--timing", timing.name()]
@@ -151,6 +152,17 @@ pub(crate) fn measure(
         out.detail(report);
         Ok(())
     });
+    let ended = match ended {
+        Err(refused) if before.is_unchanged(board)? => {
+            // Nothing was measured, so nothing is written here, and what was sent goes again: another
+            // run must not take it for its own.
+            if before.was_sent {
+                hinted(board.reach.remove(MEASUREMENTS))?;
+            }
+            return Err(refused);
+        }
+        ended => ended,
+    };
     let fetched = fetch(board, output);
     let again = "run the same command again to go on where it ended";
     let (ended, summary) = match (ended, fetched) {
@@ -175,14 +187,34 @@ pub(crate) fn measure(
     Ok(summary)
 }
 
+/// What was on the board before it began to measure.
+struct Before {
+    measurements: Option<Vec<u8>>,
+    /// Whether this run has put it there.
+    was_sent: bool,
+}
+
+impl Before {
+    /// Whether the board has it still as it was.
+    fn is_unchanged(&self, board: &OnBoard) -> anyhow::Result<bool> {
+        let Some(before) = &self.measurements else { return Ok(false) };
+        let there = hinted(board.reach.exists(MEASUREMENTS))?;
+        Ok(there && hinted(board.reach.get(MEASUREMENTS))? == *before)
+    }
+}
+
 /// Put the rows measured before on the board, unless it has them and perhaps more.
 fn bring_partial(
     board: &OnBoard,
     output: &Path,
+    timing: Timing,
     plan: &[u8],
     out: &mut Output,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<Before> {
     let here = read_partial(output)?;
+    if let Some(here) = &here {
+        check_timing(output, here, timing)?;
+    }
     let reach = &*board.reach;
     let get = |file| {
         let there = hinted(reach.exists(file))?;
@@ -192,27 +224,61 @@ fn bring_partial(
     let goes_on = match (&here, &there) {
         (_, None) => false,
         (Some(here), Some(there)) => there.starts_with(here),
-        (None, Some(_)) => get(PLAN)?.as_deref() == Some(plan),
+        (None, Some(there)) => timing_of(there) == timing && get(PLAN)?.as_deref() == Some(plan),
     };
     if goes_on {
-        out.note("going on with what an earlier run left on the board");
-        return Ok(());
+        out.note("going on with what an earlier run of the same plan left on the board");
+        return Ok(Before { measurements: there, was_sent: false });
     }
     if there.is_some() {
+        let aside = set_aside(reach)?;
         out.warn(format_args!(
-            "another run left measurements on the board; they are now {SET_ASIDE} in {}",
+            "another run left measurements on the board; they are now {aside} in {}; to go on with \
+             them, copy that file and name it with -o",
             reach.place()
         ));
-        hinted(reach.rename(MEASUREMENTS, SET_ASIDE))?;
     }
-    match here {
-        None => Ok(()),
-        Some(here) => {
-            out.note(format_args!("going on with `{}`", output.display()));
-            hinted(deliver(reach, MEASUREMENTS, &here))
-                .context("could not send what was measured before")
+    if let Some(here) = &here {
+        out.note(format_args!("going on with `{}`", output.display()));
+        hinted(deliver(reach, MEASUREMENTS, here))
+            .context("could not send what was measured before")?;
+    }
+    let was_sent = here.is_some();
+    Ok(Before { measurements: here, was_sent })
+}
+
+/// Rename what is on the board to a name that nothing has.
+fn set_aside(reach: &dyn Reach) -> anyhow::Result<String> {
+    let mut number = 1;
+    loop {
+        let name = match number {
+            1 => format!("{SET_ASIDE}.csv"),
+            _ => format!("{SET_ASIDE}-{number}.csv"),
+        };
+        if !hinted(reach.exists(&name))? {
+            hinted(reach.rename(MEASUREMENTS, &name))?;
+            return Ok(name);
         }
+        number += 1;
     }
+}
+
+/// What the times of a data set are.
+fn timing_of(bytes: &[u8]) -> Timing {
+    let text = String::from_utf8_lossy(bytes);
+    Header::parse(text.lines()).map(|header| header.timing).unwrap_or_default()
+}
+
+/// Refuse to go on with a data set of another timing before anything is sent.
+fn check_timing(output: &Path, bytes: &[u8], want: Timing) -> anyhow::Result<()> {
+    let have = timing_of(bytes);
+    if have == want {
+        return Ok(());
+    }
+    let output = output.display();
+    let refused =
+        anyhow::anyhow!("`{output}` has times of a {have}, not of a {want}: they never mix");
+    Err(refused).hint(format!("name a new file, or say --timing {have}"))
 }
 
 /// The data set to go on with; `None` if there is none yet.

@@ -188,6 +188,17 @@ pub enum ImportError {
         /// Its space.
         other: String,
     },
+    /// Measured with and without arithmetic in 16 bits.
+    #[error(
+        "`{}` was measured with arithmetic in 16 bits, `{}` without (`# half_arithmetic`): the two never \
+         mix in one data set", with.display(), without.display()
+    )]
+    Arithmetics {
+        /// A file of a device that has it.
+        with: PathBuf,
+        /// A file of a device that has none.
+        without: PathBuf,
+    },
     /// Measured in two ways.
     #[error(
         "`{}` has times of a {one}, `{}` of a {other} (`# timing`): the two never mix in one data set",

@@ -34,6 +34,7 @@ pub fn merge(files: Vec<(PathBuf, Part)>, told: &Told) -> Result<Import, ImportE
     check_one_device(&files)?;
     check_one_space(&files)?;
     check_one_timing(&files)?;
+    check_one_arithmetic(&files)?;
     check_one_problem(&files)?;
     let known = parameters_of_kernels(&files);
     let headers: Vec<&Header> = files.iter().map(|(_, part)| &part.header).collect();
@@ -158,6 +159,17 @@ fn check_one_timing(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
             other_path: other_path.clone(),
             other: other.header.timing,
         }),
+    }
+}
+
+/// Files of before it was told may be either.
+fn check_one_arithmetic(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
+    let first = |told| files.iter().find(|(_, part)| part.header.half_arithmetic == Some(told));
+    match (first(true), first(false)) {
+        (Some((with, _)), Some((without, _))) => {
+            Err(ImportError::Arithmetics { with: with.clone(), without: without.clone() })
+        }
+        _ => Ok(()),
     }
 }
 
@@ -370,6 +382,11 @@ mod tests {
         other.1.header.timing = Timing::Stream;
         let timings = message(vec![part("a", vec![]), other]);
         assert!(timings.contains("of a device") && timings.contains("of a stream"), "{timings}");
+        let (mut one, mut other) = (part("a", vec![]), part("a", vec![]));
+        one.1.header.half_arithmetic = Some(true);
+        other.1.header.half_arithmetic = Some(false);
+        let arithmetics = message(vec![part("a", vec![]), other, one]);
+        assert!(arithmetics.contains("16 bits"), "{arithmetics}");
         let (mut one, mut other) = (part("a", vec![]), part("a", vec![]));
         one.1.told_shape = Some("[64,64]".to_owned());
         other.1.told_shape = Some("[8,64]".to_owned());

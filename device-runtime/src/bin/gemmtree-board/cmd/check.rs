@@ -27,18 +27,19 @@ pub(crate) struct Args {
     /// Check the whole kernel space, built from source
     #[arg(long, conflicts_with = "bundle")]
     sources: bool,
-    /// With --sources: stop after this long
-    #[arg(long, value_name = "SECONDS", requires = "sources", conflicts_with = "all")]
+    /// With --sources: begin no further program after this long
+    #[arg(long, value_name = "SECONDS", requires = "sources", conflicts_with_all = ["all", "bundle"],
+        value_parser = clap::value_parser!(u64).range(1..))]
     seconds: Option<u64>,
     /// With --sources: everything, in order
-    #[arg(long, requires = "sources")]
+    #[arg(long, requires = "sources", conflicts_with = "bundle")]
     all: bool,
     /// With --sources: a few configurations of each family on a few problems, in order; for devices that
     /// are slow, such as simulators
-    #[arg(long, requires = "sources", conflicts_with_all = ["all", "seed"])]
+    #[arg(long, requires = "sources", conflicts_with_all = ["all", "bundle", "seed"])]
     few: bool,
     /// With --sources: only this kernel family, in every class
-    #[arg(long, value_name = "NAME", requires = "sources")]
+    #[arg(long, value_name = "NAME", requires = "sources", conflicts_with = "bundle")]
     family: Option<String>,
     /// Decides the order of programs, and the problems of a bundle's kernels
     #[arg(long, default_value_t = 0)]
@@ -173,6 +174,9 @@ fn of_sources(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     out.result(&done)?;
     if done.wrong + done.not_built > 0 {
         bail!("{} configurations are wrong, {} programs not built", done.wrong, done.not_built);
+    }
+    if done.problems == 0 {
+        bail!("nothing was checked: the device can run no configuration that was asked for");
     }
     Ok(())
 }
