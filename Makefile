@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -31,6 +31,7 @@ help:
 	@echo 'make aarch64        build gemmtree-board for 64-bit ARM boards'
 	@echo 'make test-selector-aarch64 run the tests of the selector as an ARM program in an emulator'
 	@echo 'make check-aarch64  run it in an emulated ARM root with PoCL (needs root)'
+	@echo 'make check-intel    check the kernels on Intel'"'"'s OpenCL runtime for CPUs (after make peers)'
 	@echo 'make install        put both programs under PREFIX ($(PREFIX))'
 	@echo 'make clean          remove what was built'
 
@@ -84,6 +85,11 @@ figures-main: build
 peers:
 	@bash .ci/setup --peers
 	@bash benches/peers/setup.sh
+
+# Needs what `make peers` installs; the only device here with sub-groups and arithmetic in 16 bits.
+check-intel: build
+	@. build/intel-opencl/environment && $(BIN)/gemmtree-board check --sources --few --text
+	@. build/intel-opencl/environment && $(BIN)/gemmtree-board check --sources --family subgroup --seconds 120 --text
 
 # After `make peers`; without them a peer or device is skipped. The machine should have nothing else to do.
 figures-kernels: build

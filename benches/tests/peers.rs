@@ -197,14 +197,18 @@ fn a_data_set_of_another_device_is_not_taken() {
 #[test]
 fn a_record_that_is_damaged_or_of_something_else_is_set_aside_and_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let [path, old] = ["peers.csv", "peers.csv.old"].map(|name| folder.path().join(name));
-    for content in ["no record", "# device: another\n"] {
+    let path = folder.path().join("peers.csv");
+    for (content, old) in
+        [("no record", "peers.csv.old"), ("# device: another\n", "peers.csv.old-2")]
+    {
+        let old = folder.path().join(old);
         std::fs::write(&path, content).unwrap();
         let (outcome, _) = run(&SHAPES[..1], &path, nowhere(), None).unwrap();
         assert_eq!(outcome.done, 1);
         assert_eq!(std::fs::read_to_string(&old).unwrap(), content);
         assert!(Record::read(&path).unwrap().has(SHAPES[0]));
     }
+    assert_eq!(std::fs::read_to_string(folder.path().join("peers.csv.old")).unwrap(), "no record");
     // What can go on does.
     let before = std::fs::read(&path).unwrap();
     let (_, told) = run(&SHAPES[..1], &path, nowhere(), None).unwrap();

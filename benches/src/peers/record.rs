@@ -221,15 +221,23 @@ impl Record {
         Ok(record)
     }
 
-    /// Move the file at `path` to its name with `.old` behind it, in place of what is there.
+    /// Move the file at `path` to its name with `.old` behind it, or `.old-2` and so on if there is one.
     ///
     /// # Errors
     /// What the file system says.
     pub fn set_aside(path: &Path) -> Result<(), RecordError> {
-        let mut old = path.as_os_str().to_owned();
-        old.push(".old");
+        let names = (1..).map(|number: u32| {
+            let mut name = path.as_os_str().to_owned();
+            name.push(".old");
+            if number > 1 {
+                name.push(format!("-{number}"));
+            }
+            PathBuf::from(name)
+        });
         let io = |source| RecordError::Io { path: path.to_owned(), source };
-        std::fs::rename(path, old).map_err(io)
+        let free = |name: &PathBuf| std::fs::symlink_metadata(name).is_err();
+        let Some(name) = names.into_iter().find(free) else { return Ok(()) };
+        std::fs::rename(path, name).map_err(io)
     }
 
     /// Read a record, packed or not.

@@ -87,7 +87,7 @@ struct MeasureArgs {
     /// How many of them race for each shape
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..))]
     candidates: u8,
-    /// If the output is damaged, or of another device, bundle or peer, move it to OUTPUT.old and begin anew
+    /// If the output is damaged, or of another device, bundle or peer, move it to OUTPUT.old (or .old-2, …) and begin anew
     #[arg(long)]
     set_aside: bool,
     /// Where CLBlast is: a file or folder

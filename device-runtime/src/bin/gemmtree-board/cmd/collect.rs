@@ -1,6 +1,7 @@
 //! `gemmtree-board collect`: measure a plan into a data set.
 
 use std::ffi::OsString;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +16,9 @@ use serde::Serialize;
 
 use super::{DeviceArgs, half};
 use crate::output::Output;
+
+/// Most of a plan that is read: 256 MiB, millions of rows.
+const LARGEST_PLAN: u64 = 1 << 28;
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -47,7 +51,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let path = args.plan.display();
     let file = fs::File::open(&args.plan).with_context(|| format!("could not read `{path}`"))?;
-    let plan = plan::read(file).with_context(|| format!("`{path}` cannot be used"))?;
+    let plan =
+        plan::read(file.take(LARGEST_PLAN)).with_context(|| format!("`{path}` cannot be used"))?;
     let device = args.device.open()?;
     let header = header(device.info(), args.timing);
     let classes = plan.iter().map(|row| row.class);
