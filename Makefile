@@ -88,6 +88,7 @@ peers:
 
 # Needs what `make peers` installs; the only device here with sub-groups and arithmetic in 16 bits.
 check-intel: build
+	@[ -e build/intel-opencl/environment ] || { echo 'error: no Intel runtime; run make peers first' >&2; exit 1; }
 	@. build/intel-opencl/environment && $(BIN)/gemmtree-board check --sources --few --text
 	@. build/intel-opencl/environment && $(BIN)/gemmtree-board check --sources --family subgroup --seconds 120 --text
 

@@ -153,11 +153,14 @@ pub(crate) fn measure(
         Ok(())
     });
     let ended = match ended {
-        Err(refused) if before.is_unchanged(board)? => {
+        // Where the board cannot be asked, the first failure is what is told.
+        Err(refused) if before.is_unchanged(board).unwrap_or(false) => {
             // Nothing was measured, so nothing is written here, and what was sent goes again: another
             // run must not take it for its own.
-            if before.was_sent {
-                hinted(board.reach.remove(MEASUREMENTS))?;
+            if before.was_sent
+                && let Err(error) = board.reach.remove(MEASUREMENTS)
+            {
+                out.warn(format_args!("could not remove {MEASUREMENTS} on the board: {error}"));
             }
             return Err(refused);
         }

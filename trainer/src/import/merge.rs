@@ -116,50 +116,48 @@ impl Import {
     }
 }
 
+/// The first file, and another whose header differs from it in `field`.
+fn odd<T: PartialEq>(
+    files: &[(PathBuf, Part)],
+    field: impl Fn(&Header) -> T,
+) -> Option<[(&PathBuf, &Header); 2]> {
+    let mut headers = files.iter().map(|(path, part)| (path, &part.header));
+    let first = headers.next()?;
+    let other = headers.find(|(_, header)| field(header) != field(first.1))?;
+    Some([first, other])
+}
+
 fn check_one_device(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
-    let Some((one_path, one)) = files.first() else { return Ok(()) };
-    let differs = |(_, other): &&(PathBuf, Part)| other.header.device != one.header.device;
-    match files.iter().find(differs) {
-        None => Ok(()),
-        Some((other_path, other)) => Err(ImportError::Devices {
-            one_source: format!("`{}`", one_path.display()),
-            one: one.header.device.clone(),
-            other_source: format!("`{}`", other_path.display()),
-            other: other.header.device.clone(),
-        }),
-    }
+    let Some([one, other]) = odd(files, |header| header.device.clone()) else { return Ok(()) };
+    Err(ImportError::Devices {
+        one_source: format!("`{}`", one.0.display()),
+        one: one.1.device.clone(),
+        other_source: format!("`{}`", other.0.display()),
+        other: other.1.device.clone(),
+    })
 }
 
 fn check_one_space(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
-    let Some((one_path, one)) = files.first() else { return Ok(()) };
-    let differs = |(_, other): &&(PathBuf, Part)| other.header.space != one.header.space;
-    let name = |part: &Part| match part.header.space {
-        Some(space) => format!("{space:016x}"),
-        None => "none".to_owned(),
+    let Some([one, other]) = odd(files, |header| header.space) else { return Ok(()) };
+    let name = |header: &Header| {
+        header.space.map_or_else(|| "none".to_owned(), |space| format!("{space:016x}"))
     };
-    match files.iter().find(differs) {
-        None => Ok(()),
-        Some((other_path, other)) => Err(ImportError::Spaces {
-            one_path: one_path.clone(),
-            one: name(one),
-            other_path: other_path.clone(),
-            other: name(other),
-        }),
-    }
+    Err(ImportError::Spaces {
+        one_path: one.0.clone(),
+        one: name(one.1),
+        other_path: other.0.clone(),
+        other: name(other.1),
+    })
 }
 
 fn check_one_timing(files: &[(PathBuf, Part)]) -> Result<(), ImportError> {
-    let Some((one_path, one)) = files.first() else { return Ok(()) };
-    let differs = |(_, other): &&(PathBuf, Part)| other.header.timing != one.header.timing;
-    match files.iter().find(differs) {
-        None => Ok(()),
-        Some((other_path, other)) => Err(ImportError::Timings {
-            one_path: one_path.clone(),
-            one: one.header.timing,
-            other_path: other_path.clone(),
-            other: other.header.timing,
-        }),
-    }
+    let Some([one, other]) = odd(files, |header| header.timing) else { return Ok(()) };
+    Err(ImportError::Timings {
+        one_path: one.0.clone(),
+        one: one.1.timing,
+        other_path: other.0.clone(),
+        other: other.1.timing,
+    })
 }
 
 /// Files of before it was told may be either.
