@@ -4,11 +4,11 @@
 mod common;
 
 use bytemuck::Pod;
-use common::device;
 use common::sample::of_every_family;
+use common::{call, device};
 use device_runtime::measure::{Fault, Measurer};
 use device_runtime::mock::Mock;
-use device_runtime::{Arguments, Device, OpenCl, enqueue};
+use device_runtime::{Device, OpenCl};
 use half::f16;
 use kernels::measurement::Status;
 use kernels::plan::PlanRow;
@@ -44,15 +44,7 @@ fn computed<D: Device, T: Element + Pod>(
         buffer
     };
     let buffers = [a, b, c].map(buffer);
-    let mut kernel = device.build(&configuration.program(problem.class)).unwrap();
-    let arguments = Arguments::new(device, problem, buffers.each_ref()).unwrap();
-    let scratch = configuration.scratch(arguments.problem());
-    let scratch = (scratch > 0).then(|| device.allocate(scratch).unwrap());
-    let arguments = arguments.with_scratch(device, configuration, scratch.as_ref()).unwrap();
-    device.set_arguments(&mut kernel, &arguments).unwrap();
-    let (launches, has_scratch) = (configuration.launches(arguments.problem()), scratch.is_some());
-    enqueue(device, &mut kernel, &launches, has_scratch, false).unwrap();
-    device.finish().unwrap();
+    call(device, configuration, problem, buffers.each_ref());
     let mut after = c.to_vec();
     device.read(&buffers[2], bytemuck::cast_slice_mut(&mut after)).unwrap();
     after

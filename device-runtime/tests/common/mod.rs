@@ -13,8 +13,8 @@ pub(crate) mod sample;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use device_runtime::{DeviceError, OpenCl};
-use kernels::Configuration;
+use device_runtime::{Arguments, Device, DeviceError, OpenCl, enqueue};
+use kernels::{Configuration, Problem};
 use selector_core::{KernelId, Leaf, Loss, ModelSource, ProblemClass, Samples, Tree, TreeSource};
 
 /// Two kernels beside the universal one, whose work-groups differ.
@@ -97,6 +97,24 @@ pub(crate) fn device() -> Option<OpenCl> {
         }
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Build the kernel of `configuration`, call it once and wait.
+pub(crate) fn call<D: Device>(
+    device: &D,
+    configuration: &Configuration,
+    problem: Problem,
+    buffers: [&D::Buffer; 3],
+) {
+    let mut kernel = device.build(&configuration.program(problem.class)).unwrap();
+    let arguments = Arguments::new(device, problem, buffers).unwrap();
+    let scratch = configuration.scratch(arguments.problem());
+    let scratch = (scratch > 0).then(|| device.allocate(scratch).unwrap());
+    let arguments = arguments.with_scratch(device, configuration, scratch.as_ref()).unwrap();
+    device.set_arguments(&mut kernel, &arguments).unwrap();
+    let (launches, has_scratch) = (configuration.launches(arguments.problem()), scratch.is_some());
+    enqueue(device, &mut kernel, &launches, has_scratch, false).unwrap();
+    device.finish().unwrap();
 }
 
 /// A model of [`KERNELS`] that sends small m to the first and all else to the second.
