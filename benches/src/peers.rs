@@ -8,7 +8,6 @@ mod best;
 mod class;
 mod clblast;
 mod cublas;
-mod library;
 mod openblas;
 mod others;
 mod ours;
@@ -24,6 +23,7 @@ mod timing;
 use std::path::PathBuf;
 
 pub use class::Class;
+pub use device_runtime::clblast::CUT_SHORT;
 pub use others::{BUSY, OTHERS, at_work, most_at_work};
 pub use record::{Header, Record, RecordError, Row};
 pub use run::{Options, Outcome, Progress, run};
@@ -124,8 +124,6 @@ pub const ALL_OF_OURS: [&str; 3] = [OURS, OURS_BEST, SPACE_BEST];
 pub const CLBLAST: &str = "clblast";
 /// CLBlast with parameters that its own tuners found on the device.
 pub const CLBLAST_TUNED: &str = "clblast-tuned";
-/// What stands before the names of its tuners that were stopped before they had tried all.
-pub const CUT_SHORT: &str = "cut short";
 /// cuBLAS without tensor cores.
 pub const CUBLAS: &str = "cublas";
 /// OpenBLAS on as many threads as the device has compute units.

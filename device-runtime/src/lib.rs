@@ -8,6 +8,7 @@
 //! process, [`check`] compares kernels with the reference.
 
 pub mod check;
+pub mod clblast;
 pub mod collect;
 pub mod compile;
 mod device;
@@ -18,6 +19,7 @@ pub mod overhead;
 mod parted;
 mod runtime;
 mod scratch;
+pub mod shared_library;
 mod steps;
 
 pub use device::mock;

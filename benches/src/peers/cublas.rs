@@ -10,9 +10,10 @@ use std::path::Path;
 use std::ptr;
 
 use anyhow::{bail, ensure};
+use device_runtime::shared_library as library;
 use kernels::Problem;
 
-use super::{Peer, Stage, Task, library};
+use super::{Peer, Stage, Task};
 
 const NAMES: [&str; 4] = ["libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so"];
 /// What it needs and may lie beside it.

@@ -5,9 +5,10 @@
 use std::ffi::{CStr, c_char, c_int};
 
 use anyhow::ensure;
+use device_runtime::shared_library as library;
 use kernels::Problem;
 
-use super::{Peer, Stage, Task, library};
+use super::{Peer, Stage, Task};
 
 const NAMES: [&str; 2] = ["libopenblas.so.0", "libopenblas.so"];
 const ROW_MAJOR: c_int = 101;

@@ -1,15 +1,13 @@
 //! CLBlast's tuning parameters, as `benches/peers/tune-clblast.sh` writes them: a line a kernel,
 //! its name and then `NAME=VALUE`; lines `# key: value` say where they come from.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, ensure};
-
-use super::{OverrideParameters, SINGLE, SUCCESS};
-use crate::peers::library::{self, Found};
-use crate::peers::{CUT_SHORT, Stage};
+use super::{CUT_SHORT, ClblastError};
 
 /// Largest file that is read.
 const LARGEST: u64 = 1 << 16;
@@ -24,43 +22,38 @@ pub(super) struct Parameters {
 }
 
 impl Parameters {
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
-        let bytes = trainer::file::read(path, LARGEST);
-        let bytes = bytes.with_context(|| format!("could not read `{}`", path.display()))?;
-        let parsed = String::from_utf8(bytes).context("not text").and_then(|text| parse(&text));
-        parsed.with_context(|| format!("`{}` has no parameters of CLBlast", path.display()))
+    /// Those of a file.
+    ///
+    /// # Errors
+    /// [`ClblastError::Parameters`] says what is wrong with it.
+    pub(super) fn read(path: &Path) -> Result<Self, ClblastError> {
+        let failed = |why: String| ClblastError::Parameters { path: path.to_owned(), why };
+        let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+        let mut text = String::new();
+        let read = file.take(LARGEST + 1).read_to_string(&mut text);
+        read.map_err(|error| failed(error.to_string()))?;
+        if text.len() as u64 > LARGEST {
+            return Err(failed(format!("it is larger than {LARGEST} bytes")));
+        }
+        parse(&text).map_err(failed)
     }
 
     /// Refuse parameters of another device; a file need not say whose they are.
-    pub(super) fn check_device(&self, here: &str) -> anyhow::Result<()> {
-        let theirs = self.device.as_deref().unwrap_or(here);
-        ensure!(theirs == here, "the parameters are those of `{theirs}`, but this is `{here}`");
-        Ok(())
+    ///
+    /// # Errors
+    /// [`ClblastError::OtherDevice`].
+    pub(super) fn check_device(&self, here: &str) -> Result<(), ClblastError> {
+        match &self.device {
+            Some(theirs) if theirs != here => {
+                Err(ClblastError::OtherDevice { theirs: theirs.clone(), here: here.to_owned() })
+            }
+            _ => Ok(()),
+        }
     }
 
-    /// Let a library use them on the device of `stage`.
-    pub(super) fn put(&self, found: &Found, stage: &Stage<'_>) -> anyhow::Result<()> {
-        // SAFETY: the type is that of the library's C header.
-        let set: OverrideParameters =
-            unsafe { library::function(found.library, "CLBlastOverrideParameters")? };
-        for (kernel, parameters) in &self.kernels {
-            let names: Vec<_> = parameters.iter().map(|(name, _)| name.as_ptr()).collect();
-            let values: Vec<_> = parameters.iter().map(|(_, value)| *value).collect();
-            // SAFETY: texts and arrays outlive the call, and are as long as it says.
-            let status = unsafe {
-                set(
-                    stage.device(),
-                    kernel.as_ptr(),
-                    SINGLE,
-                    names.len(),
-                    names.as_ptr(),
-                    values.as_ptr(),
-                )
-            };
-            let kernel = kernel.to_string_lossy();
-            ensure!(status == SUCCESS, "CLBlast refuses the parameters of {kernel} ({status})");
-        }
-        Ok(())
+    /// The kernels with their parameters.
+    pub(super) fn kernels(&self) -> impl Iterator<Item = (&CStr, &[(CString, usize)])> {
+        self.kernels.iter().map(|(kernel, parameters)| (kernel.as_c_str(), &parameters[..]))
     }
 }
 
@@ -75,7 +68,7 @@ impl fmt::Display for Parameters {
     }
 }
 
-fn parse(text: &str) -> anyhow::Result<Parameters> {
+fn parse(text: &str) -> Result<Parameters, String> {
     let (mut device, mut date, mut kernels) = (None, "an unknown date".to_owned(), Vec::new());
     let mut cut_short = String::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -89,16 +82,23 @@ fn parse(text: &str) -> anyhow::Result<Parameters> {
             continue;
         }
         let mut words = line.split_whitespace();
-        let kernel = CString::new(words.next().unwrap_or_default())?;
+        let kernel = words.next().and_then(|name| CString::new(name).ok());
+        let kernel = kernel.ok_or_else(|| format!("`{line}` names no kernel"))?;
         let pair = |word: &str| {
-            let (name, value) = word.split_once('=').with_context(|| format!("`{word}`"))?;
-            Ok((CString::new(name)?, value.parse().with_context(|| format!("`{word}`"))?))
+            let (name, value) = word.split_once('=')?;
+            Some((CString::new(name).ok()?, value.parse().ok()?))
         };
-        let parameters = words.map(pair).collect::<anyhow::Result<Vec<_>>>()?;
-        ensure!(!parameters.is_empty(), "`{line}` has no parameters");
+        let parameters =
+            words.map(|word| pair(word).ok_or_else(|| format!("`{word}` is no parameter")));
+        let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
+        if parameters.is_empty() {
+            return Err(format!("`{line}` has no parameters"));
+        }
         kernels.push((kernel, parameters));
     }
-    ensure!(!kernels.is_empty(), "it names no kernel");
+    if kernels.is_empty() {
+        return Err("it names no kernel".to_owned());
+    }
     Ok(Parameters { device, date, cut_short, kernels })
 }
 

@@ -1,20 +1,34 @@
-//! Finding a peer's shared library: where the user says, then where the system has them.
+//! Finding a shared library that this program is not linked with, such as another library that
+//! multiplies: where the user says, then where the system has them.
 #![expect(unsafe_code, reason = "loading a library runs its code")]
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use libloading::Library;
 use libloading::os::unix::{Library as UnixLibrary, RTLD_GLOBAL, RTLD_NOW};
 
 /// A library, loaded until the program ends since not all survive being unloaded, and the name that
 /// it was found under.
-#[derive(Debug)]
-pub(super) struct Found {
-    pub(super) library: &'static Library,
-    pub(super) path: PathBuf,
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The library.
+    pub library: &'static Library,
+    /// The name or file that it was loaded by.
+    pub path: PathBuf,
+}
+
+/// Why a library, or something in it, cannot be used.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LibraryError {
+    /// It lacks a function.
+    #[error("the library has no function `{0}`")]
+    NoFunction(String),
+    /// None of the files tried can be loaded.
+    #[error("not found: {}", .0.join("; "))]
+    NotFound(Vec<String>),
 }
 
 /// Load the first of `names` that is there, in one of `places` (files or folders) if any are
@@ -23,7 +37,7 @@ pub(super) struct Found {
 ///
 /// # Errors
 /// Every file that was tried, each with the loader's words.
-pub(super) fn find(places: &[PathBuf], names: &[&str], needed: &[&str]) -> anyhow::Result<Found> {
+pub fn find(places: &[PathBuf], names: &[&str], needed: &[&str]) -> Result<Found, LibraryError> {
     let mut tried = Vec::new();
     for path in candidates(places, names) {
         load_beside(&path, needed);
@@ -33,7 +47,7 @@ pub(super) fn find(places: &[PathBuf], names: &[&str], needed: &[&str]) -> anyho
             Err(error) => tried.push(reason(&error)),
         }
     }
-    Err(anyhow!("not found: {}", tried.join("; ")))
+    Err(LibraryError::NotFound(tried))
 }
 
 fn candidates(places: &[PathBuf], names: &[&str]) -> Vec<PathBuf> {
@@ -67,13 +81,14 @@ fn reason(error: &libloading::Error) -> String {
 }
 
 /// The file that a library of this process was loaded from under the name `path`.
-pub(super) fn mapped(path: &Path) -> Option<PathBuf> {
+#[must_use]
+pub fn mapped(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     if path.components().count() > 1 {
         return path.canonicalize().ok();
     }
     let maps = fs::read_to_string("/proc/self/maps").ok()?;
-    let files = maps.lines().filter_map(|line| Some(Path::new(&line[line.find('/')?..])));
+    let files = maps.lines().filter_map(|line| line.get(line.find('/')?..).map(Path::new));
     named(name, &files.collect())
 }
 
@@ -92,10 +107,10 @@ fn named(name: &str, files: &BTreeSet<&Path>) -> Option<PathBuf> {
 ///
 /// # Errors
 /// The library has none.
-pub(super) unsafe fn function<T: Copy>(library: &'static Library, name: &str) -> anyhow::Result<T> {
+pub unsafe fn function<T: Copy>(library: &'static Library, name: &str) -> Result<T, LibraryError> {
     // SAFETY: the caller's promise.
     let symbol = unsafe { library.get::<T>(name.as_bytes()) };
-    symbol.map(|symbol| *symbol).map_err(|_| anyhow!("the library has no function `{name}`"))
+    symbol.map(|symbol| *symbol).map_err(|_| LibraryError::NoFunction(name.to_owned()))
 }
 
 #[cfg(test)]
