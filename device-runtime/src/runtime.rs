@@ -367,6 +367,31 @@ impl<'a, D: Device> Runtime<'a, D> {
         Ok(self.device.nanoseconds(&call.events)?)
     }
 
+    /// The kernel that a call would launch with the scratch memory there is, or the caller's `own`; `None` if
+    /// there would be nothing to do.
+    ///
+    /// # Errors
+    /// No buffers hold the problem, or its class was not shipped.
+    pub fn select(
+        &self,
+        problem: &Problem,
+        own: Option<&D::Buffer>,
+    ) -> Result<Option<KernelId>, RuntimeError> {
+        let [a, b, c] = problem.buffer_lengths()?;
+        let checked = problem.check(a, b, c)?;
+        if !checked.has_work() {
+            return Ok(None);
+        }
+        let scratch = own.or(self.scratch.buffer());
+        self.choose(&checked, scratch.map_or(0, |buffer| self.device.bytes(buffer))).map(Some)
+    }
+
+    /// The model of the bundle.
+    #[must_use]
+    pub const fn model(&self) -> &Model<'a> {
+        &self.model
+    }
+
     /// What the model says of a problem, before it is known which kernels are usable.
     #[must_use]
     pub fn leaf(&self, problem: &Problem) -> Leaf {
@@ -648,6 +673,7 @@ mod tests {
             runtime.device().enqueued.take();
             runtime.want_events(true);
             let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            assert_eq!(runtime.select(&problem(4, 4, 4), None), Ok(call.kernel));
             assert_eq!(runtime.device().enqueued.take(), [Launch(0)]);
             assert_eq!(runtime.nanoseconds(&call), Ok(1000));
             runtime.reserve(128).unwrap();
@@ -662,6 +688,7 @@ mod tests {
             assert_eq!(runtime.device().parts_and_scratch.get(), Some((1, 0)));
             let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
             assert_eq!(runtime.nanoseconds(&nothing), Ok(0));
+            assert_eq!(runtime.select(&problem(0, 4, 4), None), Ok(None));
         });
     }
 

@@ -242,3 +242,26 @@ fn a_queue_of_another_context_is_refused() {
     let error = OpenCl::with_queue(first, queue).err();
     assert_eq!(error, Some(DeviceError::Foreign("queue")));
 }
+
+#[test]
+fn a_runtime_follows_its_caller_from_queue_to_queue() {
+    if device().is_none() {
+        return;
+    }
+    let id = get_platforms().unwrap()[0].get_devices(CL_DEVICE_TYPE_ALL).unwrap()[0];
+    let [context, elsewhere] = [0, 1].map(|_| Context::from_device(&ClDevice::new(id)).unwrap());
+    let properties = [0, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE];
+    let queues = properties.map(|one| CommandQueue::create_default(&context, one).unwrap());
+    let foreign = CommandQueue::create_default(&elsewhere, 0).unwrap();
+    let device = OpenCl::with_context(context).unwrap();
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    assert_eq!(runtime.device_mut().use_queue(foreign), Err(DeviceError::Foreign("queue")));
+    for (alpha, queue) in (1_u8..).zip(queues) {
+        let address = queue.get();
+        runtime.device_mut().use_queue(queue).unwrap();
+        assert_eq!(runtime.device().queue(), address);
+        multiply(&mut runtime, f32::from(alpha), 3);
+    }
+}

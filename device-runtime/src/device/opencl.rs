@@ -27,7 +27,9 @@ use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
-use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_event, cl_mem, cl_uint, cl_ulong};
+use opencl3::types::{
+    CL_BLOCKING, cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem, cl_uint, cl_ulong,
+};
 
 pub use owned::refused_releases;
 
@@ -127,6 +129,25 @@ pub fn devices() -> Result<Vec<Found>, DeviceError> {
     Ok(found)
 }
 
+/// Whether a queue of this context and device keeps the order of what is enqueued, and whether it
+/// records times.
+fn habits(
+    queue: &CommandQueue,
+    context: cl_context,
+    device: cl_device_id,
+) -> Result<[bool; 2], DeviceError> {
+    let unknown = failed("clGetCommandQueueInfo");
+    let home = (queue.context().map_err(&unknown)?, queue.device().map_err(&unknown)?);
+    if home != (context, device) {
+        return Err(DeviceError::Foreign("queue"));
+    }
+    let properties = queue.properties().map_err(unknown)?;
+    Ok([
+        properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0,
+        properties & CL_QUEUE_PROFILING_ENABLE != 0,
+    ])
+}
+
 fn describe(device: &ClDevice, platform: &str) -> Result<DeviceInfo, ClError> {
     let mut items = device.max_work_item_sizes()?.into_iter().map(|size| size as u64);
     let mut item = || items.next().unwrap_or(1);
@@ -199,6 +220,15 @@ impl OpenCl {
         Ok(Self { info, device, queue, keeps_order: true, records: true, resting: None, context })
     }
 
+    /// Work on the caller's own context, on a queue of our own until [`Self::use_queue`] names another.
+    ///
+    /// # Errors
+    /// As [`Self::with_queue`].
+    pub fn with_context(context: Context) -> Result<Self, DeviceError> {
+        let queue = CommandQueue::create_default(&context, 0);
+        Self::with_queue(context, queue.map_err(failed("clCreateCommandQueue"))?)
+    }
+
     /// Work on the caller's own context and queue; timings need a queue with profiling.
     ///
     /// # Errors
@@ -209,20 +239,26 @@ impl OpenCl {
         let &[only] = context.devices() else {
             return Err(DeviceError::Foreign("context of several devices"));
         };
-        let same_context = queue.context().map_err(failed("clGetCommandQueueInfo"))?;
-        let same_device = queue.device().map_err(failed("clGetCommandQueueInfo"))?;
-        if (same_context, same_device) != (context.get(), only) {
-            return Err(DeviceError::Foreign("queue"));
-        }
+        let [keeps_order, records] = habits(&queue, context.get(), only)?;
         let device = ClDevice::new(only);
         let platform = device.platform().map_err(failed("clGetDeviceInfo"))?;
         let platform = opencl3::platform::Platform::new(platform);
         let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
         let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
-        let properties = queue.properties().map_err(failed("clGetCommandQueueInfo"))?;
-        let keeps_order = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
-        let records = properties & CL_QUEUE_PROFILING_ENABLE != 0;
         Ok(Self { info, device, queue, keeps_order, records, resting: None, context })
+    }
+
+    /// Enqueue on another queue of the same context and device from here on. Nothing is waited for: calls
+    /// that must not overlap across queues are the caller's affair, and so is scratch memory that they
+    /// share.
+    ///
+    /// # Errors
+    /// [`DeviceError::Foreign`] if the queue is another context's or device's; or the driver does not say.
+    pub fn use_queue(&mut self, queue: CommandQueue) -> Result<(), DeviceError> {
+        let queue = Owned::new(queue);
+        [self.keeps_order, self.records] = habits(&queue, self.context.get(), self.device.id())?;
+        (self.queue, self.resting) = (queue, None);
+        Ok(())
     }
 
     /// Whether events of the calls to come tell their times, as they do at first: on some drivers an
