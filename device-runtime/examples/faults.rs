@@ -46,11 +46,11 @@ fn launch(fault: usize) -> Result<(), DeviceError> {
     let problem = Problem::packed(class, GemmShape::new(1, 1, ITEMS, 1));
     let arguments = Arguments::new(&device, problem, buffers.each_ref())
         .map_err(|_| DeviceError::TooLarge("the problem"))?;
-    device.set_arguments(&mut kernel, &arguments)?;
+    let armed = device.set_arguments(&mut kernel, &arguments)?;
     let group = if FAULTS[fault] == "race_between_groups" { 32 } else { 64 };
     let launches = Launch::cover([u64::from(ITEMS), 1, 1], [group, 1, 1]).of(fault);
     for launch in launches.iter() {
-        device.enqueue(&mut kernel, launch)?;
+        device.enqueue(&armed, launch, &[])?;
     }
     device.finish()
 }

@@ -3,6 +3,8 @@
 pub mod mock;
 pub mod opencl;
 
+use std::ops::Deref;
+
 use kernels::bundle::DriverKey;
 use kernels::{
     CheckedProblem, Configuration, Launch, Limits, Operand, Problem, ProblemError, Program,
@@ -77,24 +79,30 @@ pub trait Device {
     /// The driver's refusal, or a buffer that is too small.
     fn read(&self, buffer: &Self::Buffer, data: &mut [u8]) -> Result<(), DeviceError>;
 
-    /// Set all arguments of a kernel, the same for each of its functions.
+    /// Set the arguments of a kernel, the same for each of its functions; what has not changed since
+    /// it was set last is not set again.
     ///
     /// # Errors
     /// The driver's refusal.
-    fn set_arguments(
+    fn set_arguments<'k>(
         &self,
-        kernel: &mut Self::Kernel,
-        arguments: &Arguments<'_, Self::Buffer>,
-    ) -> Result<(), DeviceError>;
+        kernel: &'k mut Self::Kernel,
+        arguments: &Arguments<'k, Self::Buffer>,
+    ) -> Result<Armed<'k, Self::Kernel>, DeviceError>;
 
-    /// Enqueue one of a kernel's functions with the arguments set last.
+    /// Whether launches run one after the other. Where they do not, each begins when it can, unless
+    /// it is told to wait.
+    fn keeps_order(&self) -> bool;
+
+    /// Enqueue one of a kernel's functions; it begins after the events in `wait`.
     ///
     /// # Errors
     /// The driver's refusal.
     fn enqueue(
         &self,
-        kernel: &mut Self::Kernel,
+        kernel: &Armed<'_, Self::Kernel>,
         launch: &Launch,
+        wait: &[Self::Event],
     ) -> Result<Self::Event, DeviceError>;
 
     /// Enqueue as [`Self::enqueue`] does, but ask for no event: some drivers take less than half the
@@ -102,14 +110,29 @@ pub trait Device {
     ///
     /// # Errors
     /// The driver's refusal.
-    fn launch(&self, kernel: &mut Self::Kernel, launch: &Launch) -> Result<(), DeviceError>;
+    fn launch(
+        &self,
+        kernel: &Armed<'_, Self::Kernel>,
+        launch: &Launch,
+        wait: &[Self::Event],
+    ) -> Result<(), DeviceError>;
 
-    /// Let what is enqueued from now on begin after all that was enqueued before has ended, and see
-    /// what that wrote. Does not wait.
+    /// [`Self::launch`] and nothing else, to be repeated: what a call is measured against.
+    ///
+    /// # Errors
+    /// There is no such function, or the launch does not fit this machine's sizes.
+    fn bare<'k>(
+        &'k self,
+        kernel: Armed<'k, Self::Kernel>,
+        launch: &Launch,
+    ) -> Result<Bare<'k>, DeviceError>;
+
+    /// An event that is complete when all of these are; without any, when all is that was enqueued
+    /// before. Does not wait.
     ///
     /// # Errors
     /// The driver's refusal.
-    fn barrier(&self) -> Result<(), DeviceError>;
+    fn join(&self, events: &[Self::Event]) -> Result<Self::Event, DeviceError>;
 
     /// Wait until all that was enqueued is done.
     ///
@@ -123,6 +146,52 @@ pub trait Device {
     /// # Errors
     /// A launch failed, or the device's clock gives no time for one.
     fn nanoseconds(&self, events: &[Self::Event]) -> Result<u64, DeviceError>;
+}
+
+/// A launch that is repeated by each call.
+pub type Bare<'k> = Box<dyn FnMut() -> Result<(), DeviceError> + 'k>;
+
+/// A kernel whose arguments are set. Their buffers cannot be dropped, nor other arguments be set,
+/// for as long as it lives: OpenCL keeps buffers alive from the launch on, but not before.
+///
+/// ```compile_fail,E0505
+/// use device_runtime::mock::Mock;
+/// use device_runtime::{Arguments, Device, DeviceError};
+/// use kernels::{Configuration, Problem};
+/// use selector_core::{GemmShape, ProblemClass};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let device = Mock::default();
+/// let mut kernel = device.build(&Configuration::universal().program(ProblemClass::F32_NN))?;
+/// let (a, b, c) = (device.allocate(64)?, device.allocate(64)?, device.allocate(64)?);
+/// let problem = Problem::packed(ProblemClass::F32_NN, GemmShape::new(4, 4, 4, 1));
+/// let arguments = Arguments::new(&device, problem, [&a, &b, &c])?;
+/// let launches = Configuration::universal().launches(arguments.problem());
+/// let armed = device.set_arguments(&mut kernel, &arguments)?;
+/// drop(a);
+/// device.launch(&armed, &launches[0], &[])?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Armed<'k, K>(&'k mut K);
+
+impl<'k, K> Armed<'k, K> {
+    /// The caller has set the arguments, whose buffers live as long as `'k`.
+    pub(crate) fn new(kernel: &'k mut K) -> Self {
+        Self(kernel)
+    }
+
+    pub(crate) fn into_kernel(self) -> &'k mut K {
+        self.0
+    }
+}
+
+impl<K> Deref for Armed<'_, K> {
+    type Target = K;
+
+    fn deref(&self) -> &K {
+        self.0
+    }
 }
 
 /// A problem and the buffers that hold it: what a kernel is given.
@@ -146,6 +215,16 @@ impl<'a, B> Arguments<'a, B> {
         let size = problem.class.element().bytes();
         let [a, b, c] = buffers.map(|buffer| device.bytes(buffer) / size);
         Ok(Self { problem: problem.check(a, b, c)?, buffers, parts: 1, scratch: None })
+    }
+
+    /// What is known to fit its buffers, into how many parts k is split, and what scratch memory.
+    pub(crate) fn known(
+        problem: CheckedProblem,
+        buffers: [&'a B; 3],
+        parts: u32,
+        scratch: Option<&'a B>,
+    ) -> Self {
+        Self { problem, buffers, parts, scratch }
     }
 
     /// The same for the kernel of `configuration`: into how many parts it splits k and, if it wants

@@ -24,6 +24,6 @@ mod steps;
 
 pub use device::mock;
 pub use device::opencl::{self, OpenCl};
-pub use device::{Arguments, Device, DeviceError, DeviceInfo};
-pub use runtime::{Call, HostTimes, Runtime, RuntimeError};
+pub use device::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo};
+pub use runtime::{Call, CallOptions, HostTimes, Runtime, RuntimeError};
 pub use steps::{Events, enqueue};

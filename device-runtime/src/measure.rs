@@ -14,6 +14,7 @@ use kernels::{Configuration, Launches, Operand, Problem};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 
 use crate::check::cases::Pool;
+use crate::device::Armed;
 use crate::scratch::Scratch;
 use crate::{Arguments, Device, DeviceError, steps};
 
@@ -283,9 +284,8 @@ pub(crate) fn filled<D: Device, T: Pod>(
 /// A kernel whose arguments are set.
 struct Prepared<'a, D: Device> {
     device: &'a D,
-    kernel: &'a mut D::Kernel,
+    kernel: Armed<'a, D::Kernel>,
     launches: Launches,
-    scratch: bool,
 }
 
 impl<'a, D: Device> Prepared<'a, D> {
@@ -294,21 +294,21 @@ impl<'a, D: Device> Prepared<'a, D> {
         kernel: &'a mut D::Kernel,
         configuration: &Configuration,
         problem: Problem,
-        buffers: [&D::Buffer; 3],
-        scratch: &mut Scratch<D::Buffer>,
+        buffers: [&'a D::Buffer; 3],
+        scratch: &'a mut Scratch<D::Buffer>,
     ) -> Result<Self, DeviceError> {
         let arguments = Arguments::new(device, problem, buffers)
             .map_err(|_| DeviceError::TooLarge("the problem"))?;
         scratch.reserve(device, configuration.scratch(arguments.problem()))?;
         let arguments = arguments.with_scratch(device, configuration, scratch.buffer())?;
-        device.set_arguments(kernel, &arguments)?;
         let launches = configuration.launches(arguments.problem());
-        Ok(Self { device, kernel, launches, scratch: arguments.scratch().is_some() })
+        let kernel = device.set_arguments(kernel, &arguments)?;
+        Ok(Self { device, kernel, launches })
     }
 
     /// Call once and wait: device time in nanoseconds.
     fn once(&mut self) -> Result<u64, DeviceError> {
-        let events = steps::enqueue(self.device, self.kernel, &self.launches, self.scratch, true)?;
+        let events = steps::enqueue(self.device, &self.kernel, &self.launches, true)?;
         self.device.finish()?;
         self.device.nanoseconds(&events)
     }
@@ -331,7 +331,7 @@ impl<'a, D: Device> Prepared<'a, D> {
     fn took(&mut self, calls: u32) -> Result<Duration, DeviceError> {
         let begun = Instant::now();
         for _ in 0..calls {
-            steps::enqueue(self.device, self.kernel, &self.launches, self.scratch, false)?;
+            steps::enqueue(self.device, &self.kernel, &self.launches, false)?;
         }
         self.device.finish()?;
         Ok(begun.elapsed())

@@ -76,8 +76,10 @@ impl Overhead {
         calls: u32,
     ) -> Result<Self, RuntimeError> {
         let wanted = runtime.want_events(false);
+        let timed = runtime.want_host_times(true);
         let times = Times::of(runtime, problem, buffers, calls);
         runtime.want_events(wanted);
+        runtime.want_host_times(timed);
         let Times { first_call_ns, host, device } = times?;
         let part = |part: fn(&HostTimes) -> Duration| {
             Quantiles::of(host.iter().map(|times| nanoseconds(part(times))).collect())

@@ -1,4 +1,10 @@
 //! A loaded bundle: select, set arguments, enqueue.
+//!
+//! A call that repeats one of the last problems finds its kernel and launches in `recent`; the device
+//! sets what has changed of the arguments. So it allocates nothing, locks nothing, and reads no clock
+//! unless host times are wanted.
+
+mod recent;
 
 use std::mem;
 use std::time::{Duration, Instant};
@@ -8,7 +14,9 @@ use kernels::{CheckedProblem, Configuration, Problem, ProblemError};
 use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
 use crate::scratch::Scratch;
+use crate::steps::Wishes;
 use crate::{Arguments, Device, DeviceError, Events, steps};
+use recent::{Asked, Choice, Recent};
 
 /// Splits of the largest tree that is unpacked; a larger one is walked in the bundle.
 const SPLITS: usize = 2048;
@@ -16,7 +24,16 @@ const SPLITS: usize = 2048;
 /// The kernels of a bundle on one device, each made once.
 ///
 /// A call needs `&mut self`, since a kernel's arguments are set before it is enqueued; threads
-/// that multiply at the same time take a runtime each.
+/// that multiply at the same time take a runtime each. It may move to another thread, but not be
+/// shared:
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>() {}
+/// shared::<device_runtime::Runtime<'_, device_runtime::OpenCl>>();
+/// ```
+///
+/// A call that repeats one of the last few dozen problems neither walks the tree nor allocates; nor do
+/// others, unless a problem takes more than four launches.
 ///
 /// Some kernels want scratch memory. A call allocates none: where the kernel that the model chooses
 /// wants more than was [reserved](Self::reserve), the next of the leaf that is content is taken, in
@@ -30,7 +47,11 @@ pub struct Runtime<'a, D: Device> {
     classes: [Option<Class<'a>>; ProblemClass::COUNT],
     left_out: Vec<(String, DeviceError)>,
     scratch: Scratch<D::Buffer>,
+    /// Events of the last call that used scratch memory, on a queue that does not keep the order.
+    scratch_users: Events<D::Event>,
+    recent: Recent,
     events: bool,
+    host_times: bool,
 }
 
 /// The kernels of one problem class.
@@ -79,9 +100,37 @@ pub struct Call<E> {
     pub kernel: Option<KernelId>,
     /// One event a launch, in order; none unless [asked for](Runtime::want_events).
     pub events: Events<E>,
-    /// Host time.
+    /// The event of the whole call, complete when its last launch is; none unless
+    /// [asked for](CallOptions::event).
+    pub done: Option<E>,
+    /// Host time; zero unless [asked for](Runtime::want_host_times).
     pub host: HostTimes,
 }
+
+/// What a call may be told beside its problem and buffers.
+pub struct CallOptions<'c, D: Device> {
+    /// Events that the call begins after.
+    pub wait: &'c [D::Event],
+    /// The caller's own scratch memory, in place of what was reserved; see
+    /// [`Runtime::gemm_scratch`].
+    pub scratch: Option<&'c D::Buffer>,
+    /// Whether [`Call::done`] is wanted.
+    pub event: bool,
+}
+
+impl<D: Device> Default for CallOptions<'_, D> {
+    fn default() -> Self {
+        Self { wait: &[], scratch: None, event: false }
+    }
+}
+
+impl<D: Device> Clone for CallOptions<'_, D> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<D: Device> Copy for CallOptions<'_, D> {}
 
 /// Host time of a call, by part.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -92,13 +141,6 @@ pub struct HostTimes {
     pub arguments: Duration,
     /// Enqueue the launches.
     pub enqueue: Duration,
-}
-
-impl<E> Call<E> {
-    fn nothing(begun: Instant) -> Self {
-        let host = HostTimes { select: begun.elapsed(), ..HostTimes::default() };
-        Self { kernel: None, events: Events::new(), host }
-    }
 }
 
 impl<'a, D: Device> Runtime<'a, D> {
@@ -123,7 +165,10 @@ impl<'a, D: Device> Runtime<'a, D> {
             classes: [const { None }; ProblemClass::COUNT],
             left_out: Vec::new(),
             scratch: Scratch::new(),
+            scratch_users: Events::new(),
+            recent: Recent::new(),
             events: false,
+            host_times: false,
         };
         for class in ProblemClass::all() {
             let shipped = Configuration::universal().program(class).name;
@@ -161,8 +206,8 @@ impl<'a, D: Device> Runtime<'a, D> {
                     }
                 },
             };
-            let limit = self.device.work_group_limit(&self.programs[at].1)?;
-            let can_run = configuration.work_group() <= limit;
+            let Some((_, kernel)) = self.programs.get(at) else { continue };
+            let can_run = configuration.work_group() <= self.device.work_group_limit(kernel)?;
             programs.push(can_run.then_some(at));
             if can_run {
                 usable = usable.with(KernelId(id as u8));
@@ -170,7 +215,9 @@ impl<'a, D: Device> Runtime<'a, D> {
         }
         let mut tree = Box::new(FastTree::empty());
         let tree = tree.load(&self.model, class).is_ok().then_some(tree);
-        self.classes[usize::from(class.index())] = Some(Class { tree, usable, programs });
+        if let Some(place) = self.classes.get_mut(usize::from(class.index())) {
+            *place = Some(Class { tree, usable, programs });
+        }
         Ok(())
     }
 
@@ -183,7 +230,25 @@ impl<'a, D: Device> Runtime<'a, D> {
         problem: Problem,
         buffers: [&D::Buffer; 3],
     ) -> Result<Call<D::Event>, RuntimeError> {
-        self.call(problem, buffers, None)
+        self.call(None, problem, buffers, &CallOptions::default())
+    }
+
+    /// Multiply after some events, with the caller's scratch memory, or with an event of the whole
+    /// call.
+    ///
+    /// On a queue that does not keep the order, a call begins when what it waits for is complete,
+    /// whatever else was enqueued; only calls of one runtime that use scratch memory also follow one
+    /// another.
+    ///
+    /// # Errors
+    /// As [`Self::gemm_scratch`]. What was enqueued before the driver refused runs all the same.
+    pub fn gemm_options(
+        &mut self,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        options: &CallOptions<'_, D>,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        self.call(None, problem, buffers, options)
     }
 
     /// Multiply with the caller's own scratch memory, in place of what was reserved. It must share
@@ -198,7 +263,12 @@ impl<'a, D: Device> Runtime<'a, D> {
         buffers: [&D::Buffer; 3],
         scratch: &D::Buffer,
     ) -> Result<Call<D::Event>, RuntimeError> {
-        self.call(problem, buffers, Some(scratch))
+        self.call(
+            None,
+            problem,
+            buffers,
+            &CallOptions { scratch: Some(scratch), ..CallOptions::default() },
+        )
     }
 
     /// Multiply with the kernel `id`, whatever the model says; for checks and comparisons.
@@ -223,12 +293,8 @@ impl<'a, D: Device> Runtime<'a, D> {
         buffers: [&D::Buffer; 3],
         own: Option<&D::Buffer>,
     ) -> Result<Call<D::Event>, RuntimeError> {
-        let begun = Instant::now();
-        let arguments = Arguments::new(&self.device, problem, buffers)?;
-        if !arguments.problem().has_work() {
-            return Ok(Call::nothing(begun));
-        }
-        self.launch(id, arguments, own, begun)
+        let options = CallOptions { scratch: own, ..CallOptions::default() };
+        self.call(Some(id), problem, buffers, &options)
     }
 
     /// Bytes of scratch memory that the kernel wants that a call would launch if it had them; 0 if
@@ -255,6 +321,12 @@ impl<'a, D: Device> Runtime<'a, D> {
     /// until now.
     pub fn want_events(&mut self, wanted: bool) -> bool {
         mem::replace(&mut self.events, wanted)
+    }
+
+    /// Whether the calls to come tell their [host times](Call::host); at first they do not, since reading
+    /// the clock takes a good part of what a call does. Returns whether they did until now.
+    pub fn want_host_times(&mut self, wanted: bool) -> bool {
+        mem::replace(&mut self.host_times, wanted)
     }
 
     /// Have at least this much scratch memory for the calls to come. Growing waits for the calls
@@ -285,21 +357,106 @@ impl<'a, D: Device> Runtime<'a, D> {
         configuration.map_or(0, |configuration| configuration.scratch(problem))
     }
 
+    /// Multiply by the kernel `id`, or else by the one that the model chooses.
     fn call(
         &mut self,
+        id: Option<KernelId>,
         problem: Problem,
         buffers: [&D::Buffer; 3],
-        own: Option<&D::Buffer>,
+        options: &CallOptions<'_, D>,
     ) -> Result<Call<D::Event>, RuntimeError> {
-        let begun = Instant::now();
-        let arguments = Arguments::new(&self.device, problem, buffers)?;
-        if !arguments.problem().has_work() {
-            return Ok(Call::nothing(begun));
-        }
+        let mut laps = Laps::new(self.host_times);
+        let own = options.scratch;
         let scratch = own.or(self.scratch.buffer());
         let have = scratch.map_or(0, |buffer| self.device.bytes(buffer));
-        let id = self.choose(arguments.problem(), have)?;
-        self.launch(id, arguments, own, begun)
+        let asked = Asked { id, problem, scratch: have };
+        if !self.recent.knows(&asked) {
+            let choice = self.choice(&asked)?;
+            self.recent.learn(&asked, choice);
+        }
+        let Self { device, programs, recent, scratch_users, events, .. } = self;
+        let Some(choice) = recent.get(&asked) else {
+            return Err(RuntimeError::ClassNotShipped(problem.class));
+        };
+        choice.check(buffers.map(|buffer| device.bytes(buffer)))?;
+        let kernel = choice.program.and_then(|at| programs.get_mut(at));
+        let (Some((_, kernel)), Some(id)) = (kernel, choice.id) else {
+            let done = if options.event { Some(device.join(options.wait)?) } else { None };
+            return Ok(Call { kernel: None, events: Events::new(), done, host: laps.select() });
+        };
+        let scratch = scratch.filter(|_| choice.scratch > 0);
+        let is_own = |matrix: &&D::Buffer| own.is_some_and(|own| device.overlap(own, matrix));
+        if scratch.is_some() && buffers.iter().any(is_own) {
+            return Err(DeviceError::ScratchIsMatrix.into());
+        }
+        laps.selected();
+        let arguments = Arguments::known(choice.problem, buffers, choice.parts, scratch);
+        let armed = device.set_arguments(kernel, &arguments)?;
+        laps.set();
+        let keeps_order = device.keeps_order();
+        let shares = scratch.is_some() && !keeps_order;
+        let earlier;
+        let mut wait = options.wait;
+        if shares && !scratch_users.is_empty() {
+            if !wait.is_empty() {
+                scratch_users.push(device.join(wait)?);
+            }
+            earlier = mem::take(scratch_users);
+            wait = &earlier;
+        }
+        let wishes = Wishes { wait, each: *events, done: options.event, last: shares };
+        let enqueued = match steps::in_order(device, &armed, &choice.launches, &wishes) {
+            Ok(enqueued) => enqueued,
+            Err(error) => {
+                // A part of it may be at work in the scratch memory, with no event to tell its end.
+                if shares {
+                    device.finish()?;
+                }
+                return Err(error.into());
+            }
+        };
+        if shares {
+            *scratch_users = enqueued.last;
+        }
+        let host = laps.enqueued();
+        Ok(Call { kernel: Some(id), events: enqueued.events, done: enqueued.done, host })
+    }
+
+    /// What a call is made of.
+    fn choice(&self, asked: &Asked) -> Result<Choice, RuntimeError> {
+        let problem = asked.problem;
+        let size = problem.class.element().bytes();
+        let lengths = problem.buffer_lengths()?;
+        let [a, b, c] = lengths;
+        let checked = problem.check(a, b, c)?;
+        let bytes = lengths.map(|elements| elements.saturating_mul(size));
+        if !checked.has_work() {
+            return Ok(Choice::nothing(checked, bytes));
+        }
+        let id = match asked.id {
+            Some(id) => id,
+            None => self.choose(&checked, asked.scratch)?,
+        };
+        let not_shipped = RuntimeError::ClassNotShipped(problem.class);
+        let at = usize::from(id.0);
+        let program = self.class(problem.class)?.programs.get(at).copied().flatten();
+        let (Some(program), Some(configuration)) = (program, self.configurations.get(at)) else {
+            return Err(not_shipped);
+        };
+        let scratch = configuration.scratch(&checked);
+        if scratch > asked.scratch {
+            let (need, have) = (scratch, asked.scratch);
+            return Err(DeviceError::ScratchTooSmall { need, have }.into());
+        }
+        Ok(Choice {
+            problem: checked,
+            bytes,
+            id: Some(id),
+            program: Some(program),
+            parts: configuration.parts(&checked),
+            scratch,
+            launches: configuration.launches(&checked),
+        })
     }
 
     /// The best kernel of the leaf that can run and wants no more than `scratch` bytes.
@@ -323,35 +480,6 @@ impl<'a, D: Device> Runtime<'a, D> {
     fn class(&self, class: ProblemClass) -> Result<&Class<'a>, RuntimeError> {
         let shipped = self.classes.get(usize::from(class.index())).and_then(Option::as_ref);
         shipped.ok_or(RuntimeError::ClassNotShipped(class))
-    }
-
-    fn launch(
-        &mut self,
-        id: KernelId,
-        arguments: Arguments<'_, D::Buffer>,
-        own: Option<&D::Buffer>,
-        begun: Instant,
-    ) -> Result<Call<D::Event>, RuntimeError> {
-        let class = arguments.problem().problem().class;
-        let id_index = usize::from(id.0);
-        let program = self.class(class)?.programs.get(id_index).copied().flatten();
-        let program = program.ok_or(RuntimeError::ClassNotShipped(class))?;
-        let configuration = &self.configurations[id_index];
-        let scratch = own.or(self.scratch.buffer());
-        let arguments = arguments.with_scratch(&self.device, configuration, scratch)?;
-        let launches = configuration.launches(arguments.problem());
-        let kernel = &mut self.programs[program].1;
-        let selected = Instant::now();
-        self.device.set_arguments(kernel, &arguments)?;
-        let set = Instant::now();
-        let scratch = arguments.scratch().is_some();
-        let events = steps::enqueue(&self.device, kernel, &launches, scratch, self.events)?;
-        let host = HostTimes {
-            select: selected - begun,
-            arguments: set - selected,
-            enqueue: set.elapsed(),
-        };
-        Ok(Call { kernel: Some(id), events, host })
     }
 
     /// Device time of a finished call in nanoseconds, from the beginning of its first launch to the
@@ -426,6 +554,44 @@ impl<'a, D: Device> Runtime<'a, D> {
     #[must_use]
     pub fn usable(&self, class: ProblemClass) -> Option<KernelMask> {
         self.class(class).ok().map(|class| class.usable)
+    }
+}
+
+/// The host's clock, read only if it is wanted.
+struct Laps {
+    last: Option<Instant>,
+    times: HostTimes,
+}
+
+impl Laps {
+    fn new(wanted: bool) -> Self {
+        Self { last: wanted.then(Instant::now), times: HostTimes::default() }
+    }
+
+    #[inline]
+    fn lap(last: &mut Option<Instant>) -> Duration {
+        last.as_mut().map_or(Duration::ZERO, |last| {
+            let now = Instant::now();
+            now.duration_since(mem::replace(last, now))
+        })
+    }
+
+    fn selected(&mut self) {
+        self.times.select = Self::lap(&mut self.last);
+    }
+
+    fn select(mut self) -> HostTimes {
+        self.selected();
+        self.times
+    }
+
+    fn set(&mut self) {
+        self.times.arguments = Self::lap(&mut self.last);
+    }
+
+    fn enqueued(mut self) -> HostTimes {
+        self.times.enqueue = Self::lap(&mut self.last);
+        self.times
     }
 }
 
@@ -664,7 +830,7 @@ mod tests {
 
     #[test]
     fn steps_run_in_order_and_their_gaps_are_part_of_the_time() {
-        use Enqueued::{Barrier, Launch};
+        use Enqueued::Launch;
         of_two_steps(Mock { gap: 7, ..Mock::default() }, |mut runtime, buffers| {
             let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
             assert_eq!((call.events.len(), runtime.device().without_event.get()), (0, 1));
@@ -674,17 +840,17 @@ mod tests {
             runtime.want_events(true);
             let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
             assert_eq!(runtime.select(&problem(4, 4, 4), None), Ok(call.kernel));
-            assert_eq!(runtime.device().enqueued.take(), [Launch(0)]);
+            assert_eq!(runtime.device().enqueued.take(), [Launch { of: 0, waits: 0 }]);
             assert_eq!(runtime.nanoseconds(&call), Ok(1000));
             runtime.reserve(128).unwrap();
             let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
             let seen = runtime.device().enqueued.take();
-            assert_eq!(seen, [Barrier, Launch(0), Barrier, Launch(1), Barrier]);
+            assert_eq!(seen, [Launch { of: 0, waits: 0 }, Launch { of: 1, waits: 0 }]);
             assert_eq!(runtime.nanoseconds(&call), Ok(2007));
             // One part wants no memory, and one step.
             let call = runtime.gemm(problem(4, 1, 4), buffers).unwrap();
             assert_eq!(call.kernel, Some(KernelId(1)));
-            assert_eq!(runtime.device().enqueued.take(), [Launch(2)]);
+            assert_eq!(runtime.device().enqueued.take(), [Launch { of: 2, waits: 0 }]);
             assert_eq!(runtime.device().parts_and_scratch.get(), Some((1, 0)));
             let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
             assert_eq!(runtime.nanoseconds(&nothing), Ok(0));

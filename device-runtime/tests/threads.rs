@@ -111,16 +111,16 @@ fn what_was_made_elsewhere_is_refused_before_the_driver_sees_it() {
     let arguments = Arguments::new(&here, problem(1.0), buffers.each_ref()).unwrap();
     let foreign_arguments = Arguments::new(&here, problem(1.0), of_foreign.each_ref()).unwrap();
     let refused = |what| Err(DeviceError::Foreign(what));
-    assert_eq!(here.set_arguments(&mut foreign, &arguments), refused("kernel"));
-    assert_eq!(here.set_arguments(&mut mine, &foreign_arguments), refused("buffer"));
+    assert_eq!(here.set_arguments(&mut foreign, &arguments).map(|_| ()), refused("kernel"));
+    let set = here.set_arguments(&mut mine, &foreign_arguments);
+    assert_eq!(set.map(|_| ()), refused("buffer"));
     let mut bytes = [0; 4];
     assert_eq!(here.read(&of_foreign[0], &mut bytes), refused("buffer"));
-    // A buffer that was dropped between setting it and the launch.
-    here.set_arguments(&mut mine, &arguments).unwrap();
     let launches = Configuration::universal().launches(arguments.problem());
-    drop(buffers);
-    let launched = here.enqueue(&mut mine, &launches[0]);
-    assert_eq!(launched.err(), Some(DeviceError::Foreign("buffer")));
+    let armed = here.set_arguments(&mut mine, &arguments).unwrap();
+    let launched = elsewhere.enqueue(&armed, &launches[0], &[]);
+    assert_eq!(launched.err(), Some(DeviceError::Foreign("kernel")));
+    assert!(here.enqueue(&armed, &launches[0], &[]).is_ok());
 }
 
 #[test]

@@ -126,9 +126,9 @@ impl Space {
         let kernel = self.built[*at].1.as_mut().context("it is not built")?;
         let arguments = Arguments::new(device, task.problem, task.matrices())?;
         let arguments = arguments.with_scratch(device, configuration, self.scratch.as_ref())?;
-        device.set_arguments(kernel, &arguments)?;
         let launches = configuration.launches(arguments.problem());
-        Ok(enqueue(device, kernel, &launches, arguments.scratch().is_some(), wanted)?)
+        let armed = device.set_arguments(kernel, &arguments)?;
+        Ok(enqueue(device, &armed, &launches, wanted)?)
     }
 }
 

@@ -196,9 +196,9 @@ impl<T: Element + Pod, B> Pool<T, B> {
             let need = configuration.scratch(case.problem());
             let memory = scratch.fill(device, need)?;
             let arguments = case.with_scratch(device, configuration, memory)?;
-            device.set_arguments(kernel, &arguments)?;
             let launches = configuration.launches(arguments.problem());
-            steps::enqueue(device, kernel, &launches, arguments.scratch().is_some(), false)?;
+            let armed = device.set_arguments(kernel, &arguments)?;
+            steps::enqueue(device, &armed, &launches, false)?;
             if let Some(mismatch) = scratch.written_beyond(device, need)? {
                 return Ok(Err(Box::new((problem, mismatch))));
             }

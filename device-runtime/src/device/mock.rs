@@ -10,7 +10,7 @@ use kernels::reference::{self, Element};
 use kernels::{Launch, Limits, Program, SubGroups};
 use selector_core::ElementType;
 
-use super::{Arguments, Device, DeviceError, DeviceInfo};
+use super::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo};
 
 /// What every binary of the pretend driver begins with.
 const BINARY: &[u8] = b"mock:";
@@ -57,6 +57,10 @@ pub struct Mock {
     pub parts_and_scratch: Cell<Option<(u32, u64)>>,
     /// What was enqueued, in order.
     pub enqueued: RefCell<Vec<Enqueued>>,
+    /// Whether it neither computes nor keeps what it is given, so that it takes no memory.
+    pub idle: bool,
+    /// Whether launches run one after the other.
+    pub keeps_order: bool,
     /// Launches without an event.
     pub without_event: Cell<u64>,
     /// The device's clock in nanoseconds.
@@ -66,10 +70,18 @@ pub struct Mock {
 /// What the queue of the pretend device was given.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Enqueued {
-    /// A barrier.
-    Barrier,
-    /// A launch of the function of this number.
-    Launch(usize),
+    /// A wait for some events, or for all that was before.
+    Join {
+        /// How many events.
+        of: usize,
+    },
+    /// A launch.
+    Launch {
+        /// The number of the function.
+        of: usize,
+        /// How many events it waits for.
+        waits: usize,
+    },
 }
 
 /// The kernel functions of one program of the pretend device.
@@ -130,6 +142,8 @@ impl Default for Mock {
             gap: 0,
             parts_and_scratch: Cell::new(None),
             enqueued: RefCell::default(),
+            idle: false,
+            keeps_order: true,
             without_event: Cell::new(0),
             clock: Cell::new(1),
         }
@@ -154,6 +168,12 @@ impl Mock {
 
     fn alive(&self, call: &'static str) -> Result<(), DeviceError> {
         if self.lost.get() { Err(Self::refused(call, -36)) } else { Ok(()) }
+    }
+
+    fn note(&self, enqueued: Enqueued) {
+        if !self.idle {
+            self.enqueued.borrow_mut().push(enqueued);
+        }
     }
 
     /// Compute the whole problem at once: launches of one call never overlap.
@@ -274,22 +294,32 @@ impl Device for Mock {
         Ok(())
     }
 
-    fn set_arguments(
+    fn set_arguments<'k>(
         &self,
-        kernel: &mut MockKernel,
-        arguments: &Arguments<'_, MockBuffer>,
-    ) -> Result<(), DeviceError> {
+        kernel: &'k mut MockKernel,
+        arguments: &Arguments<'k, MockBuffer>,
+    ) -> Result<Armed<'k, MockKernel>, DeviceError> {
         match arguments.problem().problem().class.element() {
+            _ if self.idle => {}
             ElementType::F32 => self.compute::<f32>(arguments, &kernel.program),
             ElementType::F16 => self.compute::<f16>(arguments, &kernel.program),
         }
         let scratch = arguments.scratch().map_or(0, |buffer| self.bytes(buffer));
         self.parts_and_scratch.set(kernel.scratch.then_some((arguments.parts(), scratch)));
         kernel.ready = true;
-        Ok(())
+        Ok(Armed::new(kernel))
     }
 
-    fn enqueue(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<MockEvent, DeviceError> {
+    fn keeps_order(&self) -> bool {
+        self.keeps_order
+    }
+
+    fn enqueue(
+        &self,
+        kernel: &Armed<'_, MockKernel>,
+        launch: &Launch,
+        wait: &[MockEvent],
+    ) -> Result<MockEvent, DeviceError> {
         if Self::listed(&self.deadly, &kernel.program) {
             self.lost.set(true);
         }
@@ -310,7 +340,7 @@ impl Device for Mock {
         {
             return Err(Self::refused("clEnqueueNDRangeKernel", -54));
         }
-        self.enqueued.borrow_mut().push(Enqueued::Launch(launch.function));
+        self.note(Enqueued::Launch { of: launch.function, waits: wait.len() });
         let told = self.times.iter().find(|(start, _)| kernel.program.starts_with(start.as_str()));
         let start = self.clock.get();
         let end = start + told.map_or(1000, |(_, nanoseconds)| *nanoseconds);
@@ -318,15 +348,32 @@ impl Device for Mock {
         Ok(MockEvent { start, end })
     }
 
-    fn launch(&self, kernel: &mut MockKernel, launch: &Launch) -> Result<(), DeviceError> {
-        self.enqueue(kernel, launch)?;
+    fn launch(
+        &self,
+        kernel: &Armed<'_, MockKernel>,
+        launch: &Launch,
+        wait: &[MockEvent],
+    ) -> Result<(), DeviceError> {
+        self.enqueue(kernel, launch, wait)?;
         self.without_event.set(self.without_event.get() + 1);
         Ok(())
     }
 
-    fn barrier(&self) -> Result<(), DeviceError> {
-        self.enqueued.borrow_mut().push(Enqueued::Barrier);
-        Ok(())
+    fn bare<'k>(
+        &'k self,
+        kernel: Armed<'k, MockKernel>,
+        launch: &Launch,
+    ) -> Result<Bare<'k>, DeviceError> {
+        let launch = *launch;
+        Ok(Box::new(move || self.launch(&kernel, &launch, &[])))
+    }
+
+    fn join(&self, events: &[MockEvent]) -> Result<MockEvent, DeviceError> {
+        self.alive("clEnqueueMarkerWithWaitList")?;
+        self.note(Enqueued::Join { of: events.len() });
+        let now = self.clock.get();
+        let end = events.iter().map(|event| event.end).max().unwrap_or(now);
+        Ok(MockEvent { start: end.saturating_sub(1), end })
     }
 
     fn finish(&self) -> Result<(), DeviceError> {

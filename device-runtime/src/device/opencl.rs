@@ -4,39 +4,45 @@
 //! kernel exists. Only calls that return errors are used.
 #![expect(unsafe_code, reason = "OpenCL is called through its C interface")]
 
+mod arguments;
+mod call;
+mod event;
 mod library;
 mod owned;
 mod place;
 
-use std::mem;
+use std::mem::{self, ManuallyDrop};
 use std::ptr;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 
 use cl3::command_queue::enqueue_write_buffer;
+use cl3::event::{
+    CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_START, get_event_profiling_info, wait_for_events,
+};
 use cl3::ext::CL_DEVICE_SUB_GROUP_SIZES_INTEL;
-use cl3::load_library;
+use cl3::{OpenClRuntime, load_library};
 use kernels::{Launch, Limits, Program, SubGroups};
 use opencl3::command_queue::{
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
 };
 use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
-use opencl3::error_codes::{CL_SUCCESS, ClError};
-use opencl3::event::Event;
+use opencl3::error_codes::ClError;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
-use opencl3::types::{
-    CL_BLOCKING, cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem, cl_uint, cl_ulong,
-};
+use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem};
 
+pub use event::OpenClEvent;
 pub use owned::refused_releases;
 
+use arguments::{Function, Identity};
+use call::Queue;
 use owned::Owned;
 use place::Place;
 
-use super::{Arguments, Device, DeviceError, DeviceInfo};
+use super::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo};
 
 const PLATFORM_NOT_FOUND: i32 = -1001;
 const LIBRARY_FUNCTION_MISSING: i32 = -2001;
@@ -45,43 +51,38 @@ const LIBRARY_FUNCTION_MISSING: i32 = -2001;
 pub struct OpenCl {
     info: DeviceInfo,
     device: ClDevice,
-    queue: Owned<CommandQueue>,
-    /// Whether the queue runs one command after the other.
-    keeps_order: bool,
-    /// Whether the queue records times.
-    records: bool,
-    /// The queue that does not while `queue` does, or the other way round, and whether it keeps the
-    /// order; made when it is first wanted.
-    resting: Option<(Owned<CommandQueue>, bool)>,
+    queue: Queue,
+    /// The queue that records times while `queue` does not, or the other way round; made when it is
+    /// first wanted.
+    resting: Option<Queue>,
     context: Owned<Context>,
+    library: &'static OpenClRuntime,
 }
 
 /// The kernel functions of a program, and the program.
 pub struct OpenClKernel {
-    functions: Vec<Owned<Kernel>>,
+    functions: Vec<Function>,
     /// Whether they take parts and scratch memory.
     takes_scratch: bool,
     program: Owned<ClProgram>,
     /// Address of the context, which lives as long as the kernel.
     context: usize,
-    /// The buffers set last: OpenCL keeps them alive from the launch on, but not before.
-    buffers: [Weak<Owned<Buffer<u8>>>; 3],
-    /// The same for the scratch memory, if there is any.
-    scratch: Option<Weak<Owned<Buffer<u8>>>>,
 }
-
-/// An enqueued launch.
-pub struct OpenClEvent(Owned<Event>);
-
-type Memory = Arc<Owned<Buffer<u8>>>;
 
 /// Memory on the device.
 pub struct OpenClBuffer {
-    buffer: Memory,
+    memory: Memory,
     bytes: u64,
     /// Address of the context, which lives as long as the buffer.
     context: usize,
     place: Place,
+    identity: Identity,
+}
+
+/// Memory that is released with the handle, or that is the caller's.
+enum Memory {
+    Borrowed(ManuallyDrop<Buffer<u8>>),
+    Owned(Owned<Buffer<u8>>),
 }
 
 /// A device as [`devices`] finds it.
@@ -127,25 +128,6 @@ pub fn devices() -> Result<Vec<Found>, DeviceError> {
         }
     }
     Ok(found)
-}
-
-/// Whether a queue of this context and device keeps the order of what is enqueued, and whether it
-/// records times.
-fn habits(
-    queue: &CommandQueue,
-    context: cl_context,
-    device: cl_device_id,
-) -> Result<[bool; 2], DeviceError> {
-    let unknown = failed("clGetCommandQueueInfo");
-    let home = (queue.context().map_err(&unknown)?, queue.device().map_err(&unknown)?);
-    if home != (context, device) {
-        return Err(DeviceError::Foreign("queue"));
-    }
-    let properties = queue.properties().map_err(unknown)?;
-    Ok([
-        properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0,
-        properties & CL_QUEUE_PROFILING_ENABLE != 0,
-    ])
 }
 
 fn describe(device: &ClDevice, platform: &str) -> Result<DeviceInfo, ClError> {
@@ -214,10 +196,8 @@ impl OpenCl {
         let Found { info, device, .. } = found;
         let context = Context::from_device(&device).map_err(failed("clCreateContext"))?;
         let context = Owned::new(context);
-        let queue = CommandQueue::create_default(&context, CL_QUEUE_PROFILING_ENABLE)
-            .map_err(failed("clCreateCommandQueue"))?;
-        let queue = Owned::new(queue);
-        Ok(Self { info, device, queue, keeps_order: true, records: true, resting: None, context })
+        let queue = Queue::new(&context, CL_QUEUE_PROFILING_ENABLE)?;
+        Ok(Self { info, device, queue, resting: None, context, library: runtime()? })
     }
 
     /// Work on the caller's own context, on a queue of our own until [`Self::use_queue`] names another.
@@ -236,16 +216,9 @@ impl OpenCl {
     /// says nothing of the device.
     pub fn with_queue(context: Context, queue: CommandQueue) -> Result<Self, DeviceError> {
         let (context, queue) = (Owned::new(context), Owned::new(queue));
-        let &[only] = context.devices() else {
-            return Err(DeviceError::Foreign("context of several devices"));
-        };
-        let [keeps_order, records] = habits(&queue, context.get(), only)?;
-        let device = ClDevice::new(only);
-        let platform = device.platform().map_err(failed("clGetDeviceInfo"))?;
-        let platform = opencl3::platform::Platform::new(platform);
-        let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
-        let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
-        Ok(Self { info, device, queue, keeps_order, records, resting: None, context })
+        let (info, device) = only_device(&context)?;
+        let queue = Queue::of(queue, &context, &device)?;
+        Ok(Self { info, device, queue, resting: None, context, library: runtime()? })
     }
 
     /// Enqueue on another queue of the same context and device from here on. Nothing is waited for: calls
@@ -255,9 +228,8 @@ impl OpenCl {
     /// # Errors
     /// [`DeviceError::Foreign`] if the queue is another context's or device's; or the driver does not say.
     pub fn use_queue(&mut self, queue: CommandQueue) -> Result<(), DeviceError> {
-        let queue = Owned::new(queue);
-        [self.keeps_order, self.records] = habits(&queue, self.context.get(), self.device.id())?;
-        (self.queue, self.resting) = (queue, None);
+        self.queue = Queue::of(Owned::new(queue), &self.context, &self.device)?;
+        self.resting = None;
         Ok(())
     }
 
@@ -268,22 +240,15 @@ impl OpenCl {
     /// # Errors
     /// The driver has no other queue, or a call failed; the queue is as it was.
     pub fn record_times(&mut self, wanted: bool) -> Result<(), DeviceError> {
-        if wanted == self.records {
+        if wanted == self.queue.records {
             return Ok(());
         }
         self.finish()?;
-        let (queue, keeps_order) = match self.resting.take() {
+        let queue = match self.resting.take() {
             Some(resting) => resting,
-            None => {
-                let properties = if wanted { CL_QUEUE_PROFILING_ENABLE } else { 0 };
-                let queue = CommandQueue::create_default(&self.context, properties)
-                    .map_err(failed("clCreateCommandQueue"))?;
-                (Owned::new(queue), true)
-            }
+            None => Queue::new(&self.context, if wanted { CL_QUEUE_PROFILING_ENABLE } else { 0 })?,
         };
-        let active = mem::replace(&mut self.queue, queue);
-        self.resting = Some((active, mem::replace(&mut self.keeps_order, keeps_order)));
-        self.records = wanted;
+        self.resting = Some(mem::replace(&mut self.queue, queue));
         Ok(())
     }
 
@@ -297,7 +262,7 @@ impl OpenCl {
     /// in use until [`Self::record_times`] changes that.
     #[must_use]
     pub fn queue(&self) -> cl_command_queue {
-        self.queue.get()
+        self.queue.commands.get()
     }
 
     fn finished(
@@ -308,15 +273,13 @@ impl OpenCl {
         let mut functions = Vec::with_capacity(program.functions.len());
         for name in program.functions {
             let kernel = Kernel::create(&built, name).map_err(failed("clCreateKernel"))?;
-            functions.push(Owned::new(kernel));
+            functions.push(Function::new(Owned::new(kernel)));
         }
         Ok(OpenClKernel {
             functions,
             takes_scratch: program.scratch,
             program: built,
             context: self.context.get() as usize,
-            buffers: [const { Weak::new() }; 3],
-            scratch: None,
         })
     }
 
@@ -338,19 +301,90 @@ impl OpenClBuffer {
     /// [`DeviceError::Misaligned`] if it begins where kernels cannot load vectors; or the driver does
     /// not tell its size and place.
     pub fn new(buffer: Buffer<u8>) -> Result<Self, DeviceError> {
-        let buffer = Arc::new(Owned::new(buffer));
+        Self::of(Memory::Owned(Owned::new(buffer)), Identity::new())
+    }
+
+    /// Use memory that the caller releases. Its arguments are set again by every call, since the
+    /// driver may have given its handle to another buffer in the meantime; what is made of it here
+    /// asks the driver for its size and place, and takes no reference.
+    ///
+    /// # Safety
+    /// `memory` is a valid buffer, and lives as long as what is returned.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub unsafe fn borrowed(memory: cl_mem) -> Result<Self, DeviceError> {
+        Self::of(Memory::Borrowed(ManuallyDrop::new(Buffer::new(memory))), Identity::UNKNOWN)
+    }
+
+    fn of(memory: Memory, identity: Identity) -> Result<Self, DeviceError> {
+        let buffer = memory.buffer();
         let bytes = buffer.size().map_err(failed("clGetMemObjectInfo"))? as u64;
         let context = buffer.context().map_err(failed("clGetMemObjectInfo"))? as usize;
-        let place = Place::of(&buffer).map_err(failed("clGetMemObjectInfo"))?;
+        let place = Place::of(buffer).map_err(failed("clGetMemObjectInfo"))?;
         place.check_alignment()?;
-        Ok(Self { buffer, bytes, context, place })
+        Ok(Self { memory, bytes, context, place, identity })
     }
 
     /// The memory, for the caller's own calls; it lives as long as `self`.
     #[must_use]
     pub fn memory(&self) -> cl_mem {
-        self.buffer.get()
+        self.memory.buffer().get()
     }
+}
+
+impl Memory {
+    fn buffer(&self) -> &Buffer<u8> {
+        match self {
+            Self::Borrowed(buffer) => buffer,
+            Self::Owned(buffer) => buffer,
+        }
+    }
+}
+
+impl Queue {
+    /// One of our own, which keeps the order.
+    fn new(context: &Context, properties: u64) -> Result<Self, DeviceError> {
+        let commands = CommandQueue::create_default(context, properties)
+            .map_err(failed("clCreateCommandQueue"))?;
+        let records = properties & CL_QUEUE_PROFILING_ENABLE != 0;
+        Ok(Self { commands: Owned::new(commands), keeps_order: true, records })
+    }
+
+    /// A caller's.
+    fn of(
+        commands: Owned<CommandQueue>,
+        context: &Context,
+        device: &ClDevice,
+    ) -> Result<Self, DeviceError> {
+        let told = failed("clGetCommandQueueInfo");
+        let same_context = commands.context().map_err(&told)? == context.get();
+        if !same_context || commands.device().map_err(&told)? != device.id() {
+            return Err(DeviceError::Foreign("queue"));
+        }
+        let properties = commands.properties().map_err(&told)?;
+        let keeps_order = properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE == 0;
+        let records = properties & CL_QUEUE_PROFILING_ENABLE != 0;
+        Ok(Self { commands, keeps_order, records })
+    }
+}
+
+/// The only device of a context, and what it is.
+fn only_device(context: &Context) -> Result<(DeviceInfo, ClDevice), DeviceError> {
+    let &[only] = context.devices() else {
+        return Err(DeviceError::Foreign("context of several devices"));
+    };
+    let device = ClDevice::new(only);
+    let platform = device.platform().map_err(failed("clGetDeviceInfo"))?;
+    let platform = opencl3::platform::Platform::new(platform);
+    let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
+    let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
+    Ok((info, device))
+}
+
+/// The library, which has opened a device before.
+fn runtime() -> Result<&'static OpenClRuntime, DeviceError> {
+    load_library().as_ref().map_err(|_| library_gone("OpenCL"))
 }
 
 impl Found {
@@ -431,7 +465,7 @@ impl Device for OpenCl {
     fn work_group_limit(&self, kernel: &OpenClKernel) -> Result<u64, DeviceError> {
         let mut least = self.info.limits.work_group;
         for function in &kernel.functions {
-            let limit = function.get_work_group_size(self.device.id());
+            let limit = function.kernel().get_work_group_size(self.device.id());
             least = least.min(limit.map_err(failed("clGetKernelWorkGroupInfo"))? as u64);
         }
         Ok(least)
@@ -442,9 +476,10 @@ impl Device for OpenCl {
         // SAFETY: no host pointer is given.
         let buffer =
             unsafe { Buffer::create(&self.context, CL_MEM_READ_WRITE, size, ptr::null_mut()) };
-        let buffer = Arc::new(Owned::new(buffer.map_err(failed("clCreateBuffer"))?));
-        let place = Place::own(&buffer);
-        Ok(OpenClBuffer { buffer, bytes, context: self.context.get() as usize, place })
+        let buffer = Owned::new(buffer.map_err(failed("clCreateBuffer"))?);
+        let (place, context) = (Place::own(&buffer), self.context.get() as usize);
+        let (memory, identity) = (Memory::Owned(buffer), Identity::new());
+        Ok(OpenClBuffer { memory, bytes, context, place, identity })
     }
 
     fn bytes(&self, buffer: &OpenClBuffer) -> u64 {
@@ -471,8 +506,8 @@ impl Device for OpenCl {
         // buffer for itself, which the arguments of a kernel share.
         let done = unsafe {
             enqueue_write_buffer(
-                self.queue.get(),
-                buffer.buffer.get(),
+                self.queue(),
+                buffer.memory(),
                 CL_BLOCKING,
                 0,
                 data.len(),
@@ -481,8 +516,10 @@ impl Device for OpenCl {
                 ptr::null(),
             )
         };
-        let done = done.map(|event| drop(Owned::new(Event::new(event))));
-        done.map_err(|code| failed("clEnqueueWriteBuffer")(ClError(code)))
+        let event = done.map_err(|code| failed("clEnqueueWriteBuffer")(ClError(code)))?;
+        // SAFETY: the driver has just made it, for us.
+        drop(unsafe { OpenClEvent::from_raw(event) });
+        Ok(())
     }
 
     fn read(&self, buffer: &OpenClBuffer, data: &mut [u8]) -> Result<(), DeviceError> {
@@ -497,63 +534,78 @@ impl Device for OpenCl {
         // A caller's queue need not keep the order.
         self.finish()?;
         // SAFETY: the copy is waited for, and fits the buffer.
-        let done =
-            unsafe { self.queue.enqueue_read_buffer(&buffer.buffer, CL_BLOCKING, 0, data, &[]) };
-        done.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueReadBuffer"))
+        let done = unsafe {
+            self.queue.commands.enqueue_read_buffer(
+                buffer.memory.buffer(),
+                CL_BLOCKING,
+                0,
+                data,
+                &[],
+            )
+        };
+        done.map(|event| drop(OpenClEvent::from(event))).map_err(failed("clEnqueueReadBuffer"))
     }
 
-    fn set_arguments(
+    fn set_arguments<'k>(
         &self,
-        kernel: &mut OpenClKernel,
-        arguments: &Arguments<'_, OpenClBuffer>,
-    ) -> Result<(), DeviceError> {
-        self.check_mine("kernel", kernel.context)?;
-        let matrices = arguments.matrices();
-        for buffer in matrices.map(|(buffer, _)| buffer).into_iter().chain(arguments.scratch()) {
-            self.check_mine("buffer", buffer.context)?;
-        }
-        kernel.buffers = matrices.map(|(buffer, _)| Arc::downgrade(&buffer.buffer));
-        kernel.scratch = arguments.scratch().map(|buffer| Arc::downgrade(&buffer.buffer));
-        for function in &kernel.functions {
-            set(function, arguments, kernel.takes_scratch).map_err(failed("clSetKernelArg"))?;
-        }
-        Ok(())
+        kernel: &'k mut OpenClKernel,
+        arguments: &Arguments<'k, OpenClBuffer>,
+    ) -> Result<Armed<'k, OpenClKernel>, DeviceError> {
+        self.set(kernel, arguments)
+    }
+
+    fn keeps_order(&self) -> bool {
+        self.queue.keeps_order
     }
 
     fn enqueue(
         &self,
-        kernel: &mut OpenClKernel,
+        kernel: &Armed<'_, OpenClKernel>,
         launch: &Launch,
+        wait: &[OpenClEvent],
     ) -> Result<OpenClEvent, DeviceError> {
         let mut event = ptr::null_mut();
-        self.enqueue_into(kernel, launch, &raw mut event)?;
-        Ok(OpenClEvent(Owned::new(Event::from(event))))
+        self.enqueue_into(kernel, launch, wait, &raw mut event)?;
+        // SAFETY: the driver has just made it, for us.
+        Ok(unsafe { OpenClEvent::from_raw(event) })
     }
 
-    fn launch(&self, kernel: &mut OpenClKernel, launch: &Launch) -> Result<(), DeviceError> {
-        self.enqueue_into(kernel, launch, ptr::null_mut())
+    fn launch(
+        &self,
+        kernel: &Armed<'_, OpenClKernel>,
+        launch: &Launch,
+        wait: &[OpenClEvent],
+    ) -> Result<(), DeviceError> {
+        self.enqueue_into(kernel, launch, wait, ptr::null_mut())
     }
 
-    fn barrier(&self) -> Result<(), DeviceError> {
-        if self.keeps_order {
-            return Ok(());
-        }
-        // SAFETY: the list of events to wait for is empty, which means all that was enqueued.
-        let event = unsafe { self.queue.enqueue_barrier_with_wait_list(&[]) };
-        event.map(|event| drop(Owned::new(event))).map_err(failed("clEnqueueBarrierWithWaitList"))
+    fn bare<'k>(
+        &'k self,
+        kernel: Armed<'k, OpenClKernel>,
+        launch: &Launch,
+    ) -> Result<Bare<'k>, DeviceError> {
+        self.repeated(kernel, launch)
+    }
+
+    fn join(&self, events: &[OpenClEvent]) -> Result<OpenClEvent, DeviceError> {
+        self.marker(events)
     }
 
     fn finish(&self) -> Result<(), DeviceError> {
-        self.queue.finish().map_err(failed("clFinish"))
+        self.queue.commands.finish().map_err(failed("clFinish"))
     }
 
     fn nanoseconds(&self, events: &[OpenClEvent]) -> Result<u64, DeviceError> {
         let (mut first, mut last) = (u64::MAX, 0);
         let profiling = failed("clGetEventProfilingInfo");
-        for OpenClEvent(event) in events {
-            event.wait().map_err(failed("clWaitForEvents"))?;
-            let start = event.profiling_command_start().map_err(&profiling)?;
-            let end = event.profiling_command_end().map_err(&profiling)?;
+        for event in events {
+            wait_for_events(&[event.raw()])
+                .map_err(|code| failed("clWaitForEvents")(ClError(code)))?;
+            let read = |what| -> Result<u64, DeviceError> {
+                let time = get_event_profiling_info(event.raw(), what);
+                Ok(time.map_err(|code| profiling(ClError(code)))?.into())
+            };
+            let (start, end) = (read(CL_PROFILING_COMMAND_START)?, read(CL_PROFILING_COMMAND_END)?);
             elapsed(start, end, self.info.clock_resolution_ns)?;
             (first, last) = (first.min(start), last.max(end));
         }
@@ -561,87 +613,9 @@ impl Device for OpenCl {
     }
 }
 
-impl OpenCl {
-    /// Enqueue a launch; its event goes to `event` unless that is null.
-    fn enqueue_into(
-        &self,
-        kernel: &OpenClKernel,
-        launch: &Launch,
-        event: *mut cl_event,
-    ) -> Result<(), DeviceError> {
-        self.check_mine("kernel", kernel.context)?;
-        let [Some(_a), Some(_b), Some(_c)] = kernel.buffers.each_ref().map(Weak::upgrade) else {
-            return Err(DeviceError::Foreign("buffer"));
-        };
-        let scratch = kernel.scratch.as_ref().map(Weak::upgrade);
-        if matches!(scratch, Some(None)) {
-            return Err(DeviceError::Foreign("buffer"));
-        }
-        let function = kernel.functions.get(launch.function);
-        let function = function.ok_or(DeviceError::NoFunction(launch.function))?;
-        let offset = sizes(launch.offset)?;
-        let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
-        // The safe binding always asks for an event.
-        let library = load_library().as_ref().map_err(|_| library_gone())?;
-        // What a safe function would have to ask for, though the binding does not: the arrays have the
-        // three dimensions announced; the buffers live; the kernel checks that it is inside C, and
-        // `check` proved that C's extent is inside its buffer; the scratch memory is as large as the
-        // configuration says; `event` is null or points to a place for one.
-        let code = library.clEnqueueNDRangeKernel(
-            self.queue.get(),
-            function.get(),
-            3,
-            offset.as_ptr(),
-            global.as_ptr(),
-            local.as_ptr(),
-            0,
-            ptr::null(),
-            event,
-        );
-        match code {
-            Some(CL_SUCCESS) => Ok(()),
-            Some(code) => Err(failed("clEnqueueNDRangeKernel")(ClError(code))),
-            None => Err(library_gone()),
-        }
-    }
-}
-
-/// The library has opened a device before, so this is only said if it is not one of OpenCL.
-fn library_gone() -> DeviceError {
-    DeviceError::NoLibrary(vec!["the library has no clEnqueueNDRangeKernel".to_owned()])
-}
-
-/// Set all arguments of one kernel function.
-fn set(
-    function: &Kernel,
-    arguments: &Arguments<'_, OpenClBuffer>,
-    takes_scratch: bool,
-) -> Result<(), ClError> {
-    let call = *arguments.problem().problem();
-    let k = arguments.problem().effective_k();
-    // SAFETY: types and order are those of the kernel functions, which every family's source
-    // declares alike; that the buffers still live is asked at the launch.
-    unsafe {
-        function.set_arg::<cl_uint>(0, &call.shape.m)?;
-        function.set_arg::<cl_uint>(1, &call.shape.n)?;
-        function.set_arg::<cl_uint>(2, &k)?;
-        function.set_arg::<f32>(3, &call.alpha)?;
-        function.set_arg::<f32>(4, &call.beta)?;
-        for ((buffer, operand), first) in arguments.matrices().into_iter().zip([5, 9, 13]) {
-            // `check` proved that a leading dimension that is read fits 32 bits.
-            let leading = operand.leading as cl_uint;
-            function.set_arg::<cl_mem>(first, &buffer.buffer.get())?;
-            function.set_arg::<cl_ulong>(first + 1, &operand.offset)?;
-            function.set_arg::<cl_uint>(first + 2, &leading)?;
-            function.set_arg::<cl_ulong>(first + 3, &operand.stride)?;
-        }
-        if takes_scratch {
-            let scratch = arguments.scratch().map_or(ptr::null_mut(), |one| one.buffer.get());
-            function.set_arg::<cl_uint>(17, &arguments.parts())?;
-            function.set_arg::<cl_mem>(18, &scratch)?;
-        }
-    }
-    Ok(())
+/// The library lacks what every one of OpenCL 1.2 has.
+fn library_gone(call: &'static str) -> DeviceError {
+    DeviceError::NoLibrary(vec![format!("the library has no {call}")])
 }
 
 /// Time between two readings of a clock with steps of `step` nanoseconds: what is shorter than a

@@ -111,9 +111,9 @@ pub(crate) fn call<D: Device>(
     let scratch = configuration.scratch(arguments.problem());
     let scratch = (scratch > 0).then(|| device.allocate(scratch).unwrap());
     let arguments = arguments.with_scratch(device, configuration, scratch.as_ref()).unwrap();
-    device.set_arguments(&mut kernel, &arguments).unwrap();
-    let (launches, has_scratch) = (configuration.launches(arguments.problem()), scratch.is_some());
-    enqueue(device, &mut kernel, &launches, has_scratch, false).unwrap();
+    let launches = configuration.launches(arguments.problem());
+    let armed = device.set_arguments(&mut kernel, &arguments).unwrap();
+    enqueue(device, &armed, &launches, false).unwrap();
     device.finish().unwrap();
 }
 

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cl3::context::release_context;
 use opencl3::command_queue::{CommandQueue, release_command_queue};
 use opencl3::context::Context;
-use opencl3::event::{Event, release_event};
 use opencl3::kernel::{Kernel, release_kernel};
 use opencl3::memory::{Buffer, ClMem, release_mem_object};
 use opencl3::program::{Program, release_program};
@@ -20,6 +19,11 @@ static REFUSED: AtomicU64 = AtomicU64::new(0);
 #[must_use]
 pub fn refused_releases() -> u64 {
     REFUSED.load(Ordering::Relaxed)
+}
+
+/// A driver has refused to release an object.
+pub(super) fn refused() {
+    REFUSED.fetch_add(1, Ordering::Relaxed);
 }
 
 /// One kind of object.
@@ -54,7 +58,7 @@ impl<T: Release> DerefMut for Owned<T> {
 impl<T: Release> Drop for Owned<T> {
     fn drop(&mut self) {
         if self.0.release().is_err() {
-            REFUSED.fetch_add(1, Ordering::Relaxed);
+            refused();
         }
     }
 }
@@ -77,13 +81,6 @@ impl Release for Context {
     fn release(&mut self) -> Result<(), i32> {
         // SAFETY: `Owned` holds the only reference of ours and calls this once.
         unsafe { release_context(self.get()) }
-    }
-}
-
-impl Release for Event {
-    fn release(&mut self) -> Result<(), i32> {
-        // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_event(self.get()) }
     }
 }
 

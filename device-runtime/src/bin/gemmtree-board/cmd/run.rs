@@ -59,6 +59,7 @@ fn multiply<T: Element + Pod>(
     runtime.reserve(runtime.scratch_bytes(&problem)?)?;
     // The first call pays for what the driver does late.
     runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
+    runtime.want_host_times(true);
     let host = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?.host;
     runtime.want_events(true);
     let call = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;

@@ -1,0 +1,191 @@
+//! The last few problems, and what was found out about each: calls repeat them.
+//!
+//! A problem has one place, by a hash of all that it is, and takes it from the one before.
+
+use kernels::{CheckedProblem, Launches, Operand, Problem, ProblemError};
+use selector_core::KernelId;
+
+/// Places: more than a network has kinds of layers.
+const PLACES: usize = 64;
+
+/// What a choice depends on.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// The kernel that the caller wants, whatever the model says.
+    pub(super) id: Option<KernelId>,
+    pub(super) problem: Problem,
+    /// Bytes of scratch memory that there are.
+    pub(super) scratch: u64,
+}
+
+/// What a call is made of, whatever its buffers.
+#[derive(Clone)]
+pub(super) struct Choice {
+    pub(super) problem: CheckedProblem,
+    /// Bytes that the buffers of A, B and C must have.
+    pub(super) bytes: [u64; 3],
+    /// The kernel, if there is anything to do.
+    pub(super) id: Option<KernelId>,
+    /// Where its program is.
+    pub(super) program: Option<usize>,
+    pub(super) parts: u32,
+    /// Bytes of scratch memory that it wants.
+    pub(super) scratch: u64,
+    pub(super) launches: Launches,
+}
+
+/// Choices by problem.
+pub(super) struct Recent(Box<[Option<(Asked, Choice)>]>);
+
+impl Recent {
+    pub(super) fn new() -> Self {
+        Self(vec![None; PLACES].into_boxed_slice())
+    }
+
+    /// Whether it is known what to do.
+    pub(super) fn knows(&self, asked: &Asked) -> bool {
+        self.get(asked).is_some()
+    }
+
+    /// What is known.
+    #[inline]
+    pub(super) fn get(&self, asked: &Asked) -> Option<&Choice> {
+        match self.0.get(asked.place()) {
+            Some(Some((known, choice))) if known.is(asked) => Some(choice),
+            _ => None,
+        }
+    }
+
+    /// Remember what to do.
+    pub(super) fn learn(&mut self, asked: &Asked, choice: Choice) {
+        if let Some(place) = self.0.get_mut(asked.place()) {
+            *place = Some((*asked, choice));
+        }
+    }
+}
+
+impl Choice {
+    /// There is nothing to do.
+    pub(super) fn nothing(problem: CheckedProblem, bytes: [u64; 3]) -> Self {
+        let launches = Launches::default();
+        Self { problem, bytes, id: None, program: None, parts: 1, scratch: 0, launches }
+    }
+
+    /// Whether buffers of so many bytes hold the problem.
+    ///
+    /// # Errors
+    /// [`ProblemError::BufferTooSmall`] names the matrix that does not fit.
+    pub(super) fn check(&self, have: [u64; 3]) -> Result<(), ProblemError> {
+        let size = self.problem.problem().class.element().bytes();
+        for (matrix, (need, have)) in
+            ['A', 'B', 'C'].into_iter().zip(self.bytes.into_iter().zip(have))
+        {
+            if need > have {
+                let (need, have) = (need / size, have / size);
+                return Err(ProblemError::BufferTooSmall { matrix, need, have });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Asked {
+    /// Whether it is the same to the bit.
+    fn is(&self, other: &Self) -> bool {
+        let (one, two) = (&self.problem, &other.problem);
+        one.shape == two.shape
+            && one.class == two.class
+            && one.alpha.to_bits() == two.alpha.to_bits()
+            && one.beta.to_bits() == two.beta.to_bits()
+            && (one.a, one.b, one.c) == (two.a, two.b, two.c)
+            && (self.id, self.scratch) == (other.id, other.scratch)
+    }
+
+    /// A hash of most of it.
+    fn place(&self) -> usize {
+        let Problem { class, shape, alpha, beta, a, b, c } = self.problem;
+        let pair = |low: u32, high: u32| u64::from(low) | (u64::from(high) << 32);
+        let place =
+            |of: Operand| of.offset ^ of.leading.rotate_left(20) ^ of.stride.rotate_left(40);
+        // Odd constants, so that every bit reaches the upper ones.
+        let mixed = [
+            (pair(shape.m, shape.k), 0x9e37_79b9_7f4a_7c15),
+            (pair(shape.n, shape.batch), 0xc2b2_ae3d_27d4_eb4f),
+            (pair(alpha.to_bits(), beta.to_bits()), 0x1656_67b1_9e37_79f9),
+            (place(a), 0x27d4_eb2f_1656_67c5),
+            (place(b), 0x85eb_ca77_c2b2_ae63),
+            (place(c), 0xff51_afd7_ed55_8ccd),
+            (u64::from(class.index()), 0xc4ce_b9fe_1a85_ec53),
+        ];
+        let sum = mixed.into_iter().fold(0_u64, |sum, (part, odd)| {
+            let product = part.wrapping_mul(odd);
+            sum.wrapping_add(product ^ (product >> 29))
+        });
+        (sum.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PLACES.ilog2())) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use selector_core::{GemmShape, ProblemClass};
+
+    use super::*;
+
+    fn asked(m: u32) -> Asked {
+        let problem = Problem::packed(ProblemClass::F32_NN, GemmShape::new(m, 4, 4, 1));
+        Asked { id: None, problem, scratch: 0 }
+    }
+
+    fn choice(asked: &Asked) -> Choice {
+        let [a, b, c] = asked.problem.buffer_lengths().unwrap();
+        Choice::nothing(asked.problem.check(a, b, c).unwrap(), [4 * a, 4 * b, 4 * c])
+    }
+
+    #[test]
+    fn whatever_differs_is_another_problem() {
+        let one = asked(4);
+        let mut recent = Recent::new();
+        recent.learn(&one, choice(&one));
+        assert!(recent.knows(&one));
+        let with = |change: fn(&mut Asked)| {
+            let mut other = one;
+            change(&mut other);
+            // Whether they share a place or not.
+            assert!(!recent.knows(&other) && !one.is(&other));
+        };
+        with(|other| other.problem.shape.batch = 2);
+        with(|other| other.problem.class = ProblemClass::from_index(1).unwrap());
+        with(|other| other.problem.alpha = 2.0);
+        with(|other| other.problem.beta = -0.0);
+        with(|other| other.problem.b.offset = 1);
+        with(|other| other.problem.c.leading = 5);
+        with(|other| other.problem.a.stride = 17);
+        with(|other| other.id = Some(KernelId(1)));
+        with(|other| other.scratch = 1);
+        let not_a_number = Asked { problem: Problem { alpha: f32::NAN, ..one.problem }, ..one };
+        recent.learn(&not_a_number, choice(&not_a_number));
+        assert!(recent.knows(&not_a_number));
+    }
+
+    #[test]
+    fn shapes_alike_are_spread_over_the_places_and_the_last_of_a_place_stays() {
+        let mut recent = Recent::new();
+        let places: BTreeSet<usize> = (1..=256).map(|m| asked(m).place()).collect();
+        assert!(places.len() > PLACES / 2 && places.iter().all(|place| *place < PLACES));
+        for m in 1..=256 {
+            recent.learn(&asked(m), choice(&asked(m)));
+            assert!(recent.knows(&asked(m)));
+        }
+        assert!((1..=256).filter(|m| recent.knows(&asked(*m))).count() <= PLACES);
+    }
+
+    #[test]
+    fn what_is_known_is_checked_against_the_buffers_of_each_call() {
+        let known = choice(&asked(4));
+        assert_eq!(known.check([64, 64, 64]), Ok(()));
+        let refused = ProblemError::BufferTooSmall { matrix: 'B', need: 16, have: 15 };
+        assert_eq!(known.check([64, 63, 64]), Err(refused));
+    }
+}
