@@ -5,17 +5,336 @@
 
 mod common;
 
-use common::{Ended, program};
-use fake_icd::{Fake, Script};
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
-fn run(fake: &Fake, arguments: &[&str]) -> Ended {
-    Ended::of(fake.lead(program().args(arguments)).output().unwrap())
+use common::{Ended, program};
+use fake_icd::{Fake, Fault, RESULT, Rule, Script, StaleBinaries};
+use kernels::measurement::{Row, Status};
+use kernels::plan::{self, PlanRow};
+use selector_core::{GemmShape, ProblemClass};
+
+/// No command may take longer, and none does if all is well.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Arguments that let a command give a device up soon.
+const SOON: [&str; 2] = ["--give-up-after", "1"];
+
+const DEVICE_NOT_AVAILABLE: i32 = -2;
+const ALLOCATION_FAILURE: i32 = -4;
+const OUT_OF_RESOURCES: i32 = -5;
+const BUILD_FAILURE: i32 = -11;
+
+fn fake(script: &Script) -> Fake {
+    Fake::new(script).unwrap()
 }
+
+fn one(rule: Rule) -> Script {
+    Script::default().with(rule)
+}
+
+/// Run the program on the pretend driver; a command that hangs fails the test.
+fn run(fake: &Fake, arguments: &[&str]) -> Ended {
+    let mut command = program();
+    fake.lead(command.args(arguments));
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&running);
+    let begun = Instant::now();
+    let waiter = thread::spawn(move || running.wait_with_output().unwrap());
+    while !waiter.is_finished() {
+        if begun.elapsed() > PATIENCE {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+            panic!("{arguments:?} hangs");
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    Ended::of(waiter.join().unwrap())
+}
+
+/// It went well, or ended with an error in words.
+fn sound(ended: &Ended, what: &str) {
+    match ended.code {
+        Some(0) => assert!(!ended.stdout.contains("\"checked\":false"), "{what}: {ended:#?}"),
+        Some(1 | 2) => {
+            assert!(ended.stderr.contains("error: "), "{what}: {ended:#?}");
+            assert!(!ended.stderr.contains("Usage:"), "{what}: {ended:#?}");
+            assert!(!ended.stderr.contains("a fault of gemmtree-board"), "{what}: {ended:#?}");
+        }
+        _ => panic!("{what}: {ended:#?}"),
+    }
+}
+
+/// A model, and its bundle as a driver makes it that is well.
+struct Bundled {
+    folder: tempfile::TempDir,
+    model: String,
+    bundle: String,
+}
+
+impl Bundled {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let model = common::file(folder.path(), "m.gtm", &common::model(&[ProblemClass::F32_NN]));
+        let bundle = folder.path().join("m.gtb").to_str().unwrap().to_owned();
+        let well = fake(&Script::default());
+        run(&well, &["compile", "--model", &model, "--output", &bundle]).ok();
+        Self { folder, model, bundle }
+    }
+
+    /// What may be done with it, each with the arguments that say so.
+    fn commands(&self) -> [Vec<&str>; 4] {
+        let new = "--output";
+        [
+            vec!["run", "--bundle", &self.bundle, "--shape", "24x40x33"],
+            vec!["check", "--bundle", &self.bundle],
+            vec!["bench", "--bundle", &self.bundle, "--shapes", "24x40x33", "--calls", "5"],
+            vec!["compile", "--model", &self.model, new, &self.bundle],
+        ]
+    }
+}
+
+/// Measure `configurations` on one shape; how it ended, and the last word on each row.
+fn collect(fake: &Fake, configurations: &[&str], more: &[&str]) -> (Ended, String, Vec<Row>) {
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, output) = (folder.path().join("plan.csv"), folder.path().join("data.csv"));
+    plan::write(&rows(configurations), fs::File::create(&plan).unwrap()).unwrap();
+    let (plan, output) = (plan.to_str().unwrap(), output.to_str().unwrap());
+    let arguments = ["collect", "--plan", plan, "--output", output, "--timeout", "3"];
+    let ended = run(fake, &[&arguments, more].concat());
+    let (header, rows) = data(Path::new(output));
+    (ended, header, rows)
+}
+
+fn rows(configurations: &[&str]) -> Vec<PlanRow> {
+    let row = |name: &&str| PlanRow {
+        shape: GemmShape::new(24, 40, 33, 1),
+        class: ProblemClass::F32_NN,
+        configuration: name.parse().unwrap(),
+        repetitions: 3,
+    };
+    configurations.iter().map(row).collect()
+}
+
+fn data(path: &Path) -> (String, Vec<Row>) {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let lines = text.lines().skip_while(|line| line.starts_with('#')).skip(1);
+    (text.clone(), lines.map(|line| Row::parse(line).unwrap()).collect())
+}
+
+fn statuses(rows: &[Row]) -> Vec<Status> {
+    rows.iter().map(|row| row.status).collect()
+}
+
+const TILE: &str = "tile:4x4x8@8x8";
+const THREE: [&str; 3] = ["tile:1x1x1@8x8", TILE, "universal"];
 
 #[test]
 fn the_loader_finds_the_driver_and_nothing_else() {
-    let fake = Fake::new(&Script::default()).unwrap();
-    let devices = run(&fake, &["devices"]).ok().json();
+    let devices = run(&fake(&Script::default()), &["devices"]).ok().json();
     assert_eq!(devices.len(), 1, "{devices:?}");
     assert_eq!(devices[0]["name"], "Pretend GPU");
+}
+
+#[test]
+fn a_driver_that_is_well_gives_right_results_and_the_times_of_its_table() {
+    let times = vec![
+        fake_icd::Time { of: TILE.to_owned(), shape: "24x40x33x1".to_owned(), ns: 7777 },
+        fake_icd::Time { of: "universal".to_owned(), shape: String::new(), ns: 70_000 },
+    ];
+    let (ended, _, rows) = collect(&fake(&Script { times, ..Script::default() }), &THREE, &[]);
+    ended.ok();
+    let samples: Vec<_> = rows.iter().map(|row| row.samples.clone()).collect();
+    assert_eq!(samples[1..], [vec![7777; 3], vec![70_000]]);
+    let bundled = Bundled::new();
+    for arguments in bundled.commands() {
+        run(&fake(&Script::default()), &arguments).ok();
+    }
+}
+
+#[test]
+fn no_platform_and_no_device_are_told_with_what_to_do() {
+    let none = fake(&Script { no_platform: true, ..Script::default() });
+    run(&none, &["devices"]).refused(&["no platform", "hint: install"]);
+    let empty = fake(&Script { devices: Vec::new(), ..Script::default() });
+    run(&empty, &["check", "--sources"]).refused(&["no OpenCL device"]);
+}
+
+#[test]
+fn names_with_blanks_are_trimmed_and_twins_are_told_apart_by_number() {
+    let devices = vec!["QUALCOMM ".to_owned(), "Mali-T628\n".to_owned(), "Mali-T628".to_owned()];
+    let compute_units = vec![4, 4, 2];
+    let twins = fake(&Script { devices, compute_units, ..Script::default() });
+    let names: Vec<_> =
+        run(&twins, &["devices"]).ok().json().iter().map(|one| one["name"].clone()).collect();
+    assert_eq!(names, ["QUALCOMM", "Mali-T628", "Mali-T628"]);
+    let check = ["check", "--sources", "--family", "universal", "--few", "--device"];
+    run(&twins, &[&check[..], &["qualcomm"]].concat()).ok();
+    run(&twins, &[&check[..], &["0:2"]].concat()).ok();
+    run(&twins, &[&check[..], &["mali"]].concat()).refused(&["0:1", "0:2", "--device P:D"]);
+}
+
+#[test]
+fn a_fault_of_one_configuration_is_its_rows_and_the_others_are_measured() {
+    let cases = [
+        (Rule::new("clBuildProgram", Fault::Fail(BUILD_FAILURE)), Status::BuildFailed),
+        (Rule::new("clBuildProgram", Fault::Abort), Status::BuildFailed),
+        (Rule::new("clBuildProgram", Fault::Hang), Status::TimedOut),
+        (Rule::new("clCreateKernel", Fault::Fail(-46)), Status::LaunchFailed),
+        (Rule::new("clSetKernelArg", Fault::Fail(-51)), Status::LaunchFailed),
+        (Rule::new("clEnqueueNDRangeKernel", Fault::Fail(OUT_OF_RESOURCES)), Status::LaunchFailed),
+        (Rule::new("clEnqueueNDRangeKernel", Fault::Lose(OUT_OF_RESOURCES)), Status::LaunchFailed),
+        (Rule::new("clEnqueueNDRangeKernel", Fault::Crash), Status::LaunchFailed),
+        (Rule::new("clEnqueueNDRangeKernel", Fault::Hang), Status::TimedOut),
+        (Rule::new(RESULT, Fault::Wrong), Status::WrongResult),
+    ];
+    for (rule, status) in cases {
+        let rule = rule.of(TILE);
+        let (ended, _, rows) = collect(&fake(&one(rule.clone())), &THREE, &[]);
+        assert_eq!(ended.code, Some(0), "{rule:?}: {ended:#?}");
+        assert_eq!(statuses(&rows).iter().filter(|one| **one == status).count(), 1, "{rule:?}");
+        let failed = rows.iter().find(|row| row.status == status).unwrap();
+        assert_eq!((&failed.configuration[..], failed.samples.len()), (TILE, 0), "{rule:?}");
+        assert_eq!(statuses(&rows).iter().filter(|one| **one == Status::Ok).count(), 2);
+    }
+}
+
+#[test]
+fn a_fault_of_the_whole_device_ends_collecting_and_blames_no_row() {
+    let rules = [
+        Rule::new("clBuildProgram", Fault::Fail(BUILD_FAILURE)),
+        Rule::new("clBuildProgram", Fault::Crash),
+        Rule::new("clCreateBuffer", Fault::Fail(ALLOCATION_FAILURE)),
+        Rule::new("clEnqueueNDRangeKernel", Fault::Lose(DEVICE_NOT_AVAILABLE)),
+        Rule::new("clFinish", Fault::Fail(OUT_OF_RESOURCES)),
+        Rule::new("clFinish", Fault::Hang),
+        Rule::new("clEnqueueReadBuffer", Fault::Hang),
+        Rule::new("clWaitForEvents", Fault::Crash),
+        Rule::new(RESULT, Fault::Wrong),
+    ];
+    for rule in rules {
+        let (ended, text, rows) = collect(&fake(&one(rule.clone())), &THREE, &[]);
+        assert_eq!(ended.code, Some(2), "{rule:?}: {ended:#?}\n{text}");
+        assert!(ended.stderr.contains("not to blame"), "{rule:?}: {ended:#?}");
+        assert!(ended.stderr.contains("hint: "), "{rule:?}: {ended:#?}");
+        assert_eq!(rows, [], "{rule:?}");
+    }
+}
+
+#[test]
+fn what_happens_once_costs_no_row() {
+    for does in [Fault::Crash, Fault::Lose(OUT_OF_RESOURCES), Fault::Lose(DEVICE_NOT_AVAILABLE)] {
+        let rule = Rule::new("clEnqueueNDRangeKernel", does).after(7).once();
+        let (ended, _, rows) = collect(&fake(&one(rule)), &THREE, &[]);
+        ended.ok();
+        assert_eq!(statuses(&rows), [Status::Ok; 3], "{does:?}");
+    }
+}
+
+#[test]
+fn a_row_that_finds_no_memory_costs_that_row_alone() {
+    let script = Script { memory: 64 << 20, largest_buffer: 1 << 20, ..Script::default() };
+    let rows = rows(&[TILE]);
+    let large = PlanRow { shape: GemmShape::new(600, 8, 600, 1), ..rows[0].clone() };
+    let folder = tempfile::tempdir().unwrap();
+    let (plan, output) = (folder.path().join("plan.csv"), folder.path().join("data.csv"));
+    let both = [large, rows[0].clone()];
+    plan::write(&both, fs::File::create(&plan).unwrap()).unwrap();
+    let (plan, output) = (plan.to_str().unwrap(), output.to_str().unwrap());
+    run(&fake(&script), &["collect", "--plan", plan, "--output", output]).ok();
+    assert_eq!(statuses(&data(Path::new(output)).1), [Status::LaunchFailed, Status::Ok]);
+}
+
+#[test]
+fn every_command_ends_in_a_right_result_or_an_error_whatever_the_driver_does() {
+    let bundled = Bundled::new();
+    let calls = [
+        "clGetPlatformIDs",
+        "clGetDeviceInfo",
+        "clCreateContext",
+        "clCreateCommandQueue",
+        "clCreateProgramWithSource",
+        "clCreateProgramWithBinary",
+        "clBuildProgram",
+        "clCreateKernel",
+        "clCreateBuffer",
+        "clSetKernelArg",
+        "clEnqueueWriteBuffer",
+        "clEnqueueNDRangeKernel",
+        "clEnqueueReadBuffer",
+        "clWaitForEvents",
+        "clGetEventProfilingInfo",
+        "clFinish",
+    ];
+    let faults = [Fault::Crash, Fault::Abort, Fault::Fail(OUT_OF_RESOURCES), Fault::Lose(-2)];
+    let bytes = fs::read(&bundled.bundle).unwrap();
+    for at in calls {
+        for does in faults {
+            let driver = fake(&one(Rule::new(at, does)));
+            for arguments in bundled.commands() {
+                let ended = run(&driver, &[&arguments[..], &SOON].concat());
+                sound(&ended, &format!("{at} {does:?} {arguments:?}"));
+                // Nor is a bundle worse than before.
+                fs::write(&bundled.bundle, &bytes).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_hang_ends_within_its_limit() {
+    let bundled = Bundled::new();
+    let bytes = fs::read(&bundled.bundle).unwrap();
+    for at in ["clGetPlatformIDs", "clBuildProgram", "clEnqueueNDRangeKernel", "clFinish"] {
+        let driver = fake(&one(Rule::new(at, Fault::Hang)));
+        for arguments in bundled.commands() {
+            let ended = run(&driver, &[&arguments[..], &SOON].concat());
+            assert!(matches!(ended.code, Some(1 | 2)), "{at} {arguments:?}: {ended:#?}");
+            sound(&ended, at);
+            fs::write(&bundled.bundle, &bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_wrong_number_is_never_called_right() {
+    let bundled = Bundled::new();
+    for rule in [
+        Rule::new(RESULT, Fault::Wrong),
+        Rule::new(RESULT, Fault::Wrong).from_binary(),
+        Rule::new(RESULT, Fault::Wrong).of("tile:"),
+        Rule::new(RESULT, Fault::Wrong).after(2),
+    ] {
+        let driver = fake(&one(rule.clone()));
+        let [run_it, check, _, _] = bundled.commands();
+        for arguments in [run_it, check] {
+            sound(&run(&driver, &arguments), &format!("{rule:?} {arguments:?}"));
+        }
+    }
+    // What is left out of a bundle is told, and no bundle is made of wrong kernels only.
+    let output = bundled.folder.path().join("new.gtb");
+    let compile = ["compile", "--model", &bundled.model, "--output", output.to_str().unwrap()];
+    let wrong = fake(&one(Rule::new(RESULT, Fault::Wrong).of("tile:4x4x8/")));
+    let ended = run(&wrong, &compile).ok();
+    assert!(ended.stderr.contains("`tile:4x4x8/f32-nn` is left out"), "{ended:#?}");
+    fs::remove_file(&output).unwrap();
+    let ended = run(&fake(&one(Rule::new(RESULT, Fault::Wrong))), &compile);
+    sound(&ended, "all kernels are wrong");
+    assert!(ended.stderr.contains("universal"), "{ended:#?}");
+    assert!(!output.exists());
+}
+
+#[test]
+fn a_bundle_of_another_driver_is_never_run_unseen() {
+    let bundled = Bundled::new();
+    for stale_binaries in [StaleBinaries::Refused, StaleBinaries::Wrong, StaleBinaries::Crash] {
+        let driver = "2.0".to_owned();
+        let updated = fake(&Script { driver, stale_binaries, ..Script::default() });
+        for arguments in &bundled.commands()[..3] {
+            let ended = run(&updated, arguments);
+            sound(&ended, &format!("{stale_binaries:?} {arguments:?}"));
+            assert!(!ended.stdout.contains("\"status\":\"wrong\""), "{ended:#?}");
+        }
+    }
 }

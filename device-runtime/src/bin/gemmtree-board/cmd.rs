@@ -27,6 +27,20 @@ pub(crate) enum Command {
     Worker(worker::Args),
 }
 
+impl Command {
+    /// Whether a driver can end or stop it. `collect` has children of its own, and is one's parent.
+    pub(crate) fn is_fragile(&self) -> bool {
+        match self {
+            Self::Bench(_)
+            | Self::Check(_)
+            | Self::Compile(_)
+            | Self::Devices(_)
+            | Self::Run(_) => true,
+            Self::Collect(_) | Self::Worker(_) => false,
+        }
+    }
+}
+
 /// Do it.
 pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
     match command {

@@ -1,10 +1,12 @@
 //! `gemmtree-board`: measure, compile, check and run, on the device.
 
 mod cmd;
+mod guard;
 mod output;
 
 use std::process::ExitCode;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use clap::Parser;
 
@@ -29,6 +31,10 @@ struct Cli {
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     quiet: bool,
+    /// End with an error when the device has not answered for this long; `collect` has its own --timeout
+    #[arg(long, global = true, value_name = "SECONDS", default_value_t = 1800,
+        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    give_up_after: u64,
 }
 
 fn version() -> &'static str {
@@ -57,6 +63,13 @@ fn main() -> ExitCode {
             }
         };
         let mut out = Output::new(cli.json, cli.text, cli.quiet);
+        if cli.command.is_fragile() {
+            match guard::run(Duration::from_secs(cli.give_up_after)) {
+                None => {}
+                Some(Ok(code)) => return ExitCode::from(code),
+                Some(Err(ended)) => return out.failed(&ended.into()),
+            }
+        }
         match cmd::run(&cli.command, &mut out) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => out.failed(&error),

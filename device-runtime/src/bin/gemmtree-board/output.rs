@@ -15,6 +15,8 @@ use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use crate::guard::{self, Ended};
+
 const MISTAKE: u8 = 1;
 const UNEXPECTED: u8 = 2;
 /// Least time between two lines of progress.
@@ -48,6 +50,7 @@ impl Output {
 
     /// Print a result. In JSON the text for people goes along as `text`, for whoever shows it.
     pub(crate) fn result(&self, result: &(impl fmt::Display + Serialize)) -> anyhow::Result<()> {
+        guard::alive();
         let mut text = result.to_string();
         if self.json {
             let mut fields =
@@ -62,6 +65,7 @@ impl Output {
 
     /// Tell what was done, or is wrong but does not stop the work.
     pub(crate) fn note(&self, message: impl fmt::Display) {
+        guard::alive();
         if !self.quiet {
             self.line(&message.to_string());
         }
@@ -69,6 +73,7 @@ impl Output {
 
     /// `done` of `total` steps are behind us.
     pub(crate) fn progress(&mut self, done: usize, total: usize, what: &str) {
+        guard::alive();
         if !self.json {
             return self.draw(done, total, what);
         }
@@ -128,6 +133,9 @@ impl Output {
 
 /// What the user can do about a cause.
 fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
+    if let Some(ended) = cause.downcast_ref::<Ended>() {
+        return Some(ended.hint());
+    }
     match cause.downcast_ref::<DeviceError>() {
         Some(DeviceError::NoPlatform) => {
             return Some("install the device's driver; pocl-opencl-icd runs on any CPU");
@@ -187,7 +195,9 @@ fn code(error: &anyhow::Error) -> u8 {
     let failed_machine = |cause: &(dyn std::error::Error + 'static)| {
         matches!(cause.downcast_ref(), Some(CollectError::Machine { .. }))
     };
-    let failed = error.chain().any(|cause| failed_io(cause) || failed_machine(cause));
+    let ended = |cause: &(dyn std::error::Error + 'static)| cause.is::<Ended>();
+    let failed =
+        error.chain().any(|cause| failed_io(cause) || failed_machine(cause) || ended(cause));
     if failed { UNEXPECTED } else { MISTAKE }
 }
 

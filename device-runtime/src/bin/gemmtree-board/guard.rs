@@ -1,0 +1,128 @@
+//! Drivers crash and hang: what works on a device does so in a child process, whose end is told in words.
+
+use std::env;
+use std::process::{Command, ExitStatus};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tells the child that it is one.
+const INSIDE: &str = "GEMMTREE_BOARD_INSIDE";
+
+/// How the child ended, other than by its own will.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Ended {
+    /// By a signal that means a fault, nearly always the driver's.
+    #[error("the driver crashed (signal {0})")]
+    Crashed(i32),
+    /// By this program, since nothing moved any more.
+    #[error("the device did not answer for {0:?}")]
+    Silent(Duration),
+    /// By someone else: the system, or a user.
+    #[error("ended by signal {0}")]
+    Stopped(i32),
+}
+
+impl Ended {
+    /// What the user can do.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Crashed(_) => {
+                "update the device's driver, or choose another device; gemmtree-board devices lists them"
+            }
+            Self::Silent(_) => {
+                "end what else uses the device, or restart it; --give-up-after SECONDS waits longer"
+            }
+            Self::Stopped(_) => "free memory, if it was the system that was short of it",
+        }
+    }
+}
+
+/// Run this very command in a child process; its exit code. `None` if this is the child, or there can be
+/// none: then the work is to be done here.
+pub(crate) fn run(limit: Duration) -> Option<Result<u8, Ended>> {
+    if env::var_os(INSIDE).is_some() {
+        watch(limit);
+        return None;
+    }
+    let mut command = Command::new(env::current_exe().ok()?);
+    let status = command.args(env::args_os().skip(1)).env(INSIDE, "1").status().ok()?;
+    Some(code_of(status, limit))
+}
+
+fn code_of(status: ExitStatus, limit: Duration) -> Result<u8, Ended> {
+    if let Some(code) = status.code() {
+        return Ok(u8::try_from(code).unwrap_or(u8::MAX));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::ExitStatusExt;
+        // ILL, TRAP, ABRT, BUS, FPE, SEGV, SYS; the numbers of Linux.
+        const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+        const ALARM: i32 = 14;
+        Err(match status.signal().unwrap_or_default() {
+            ALARM => Ended::Silent(limit),
+            signal if FAULTS.contains(&signal) => Ended::Crashed(signal),
+            signal => Ended::Stopped(signal),
+        })
+    }
+    #[cfg(not(unix))]
+    Err(Ended::Stopped(0))
+}
+
+/// Milliseconds from the beginning to the last sign of life.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+fn begun() -> Instant {
+    static BEGUN: OnceLock<Instant> = OnceLock::new();
+    *BEGUN.get_or_init(Instant::now)
+}
+
+fn now() -> u64 {
+    u64::try_from(begun().elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Something was done: the device answers.
+pub(crate) fn alive() {
+    LAST.store(now(), Ordering::Relaxed);
+}
+
+/// End with the parent, and when there was no sign of life for so long.
+#[cfg_attr(
+    not(any(target_os = "android", target_os = "linux")),
+    expect(unused_variables, reason = "no signals to end by")
+)]
+fn watch(limit: Duration) {
+    alive();
+    #[cfg(any(target_os = "android", target_os = "linux"))]
+    {
+        use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
+        // Where the system refuses, the parent's end is not noticed.
+        let _ = set_parent_process_death_signal(Some(Signal::KILL));
+        std::thread::spawn(move || {
+            let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
+            while now().saturating_sub(LAST.load(Ordering::Relaxed)) < limit {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            // Not by an exit: what a driver does at one may hang too.
+            let _ = kill_process(getpid(), Signal::ALARM);
+        });
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    #[test]
+    fn a_crash_a_silence_and_a_stop_are_told_apart() {
+        let limit = Duration::from_secs(3);
+        let ended = |wait| code_of(ExitStatus::from_raw(wait), limit);
+        assert!(matches!(ended(2 << 8), Ok(2)));
+        assert!(matches!(ended(11), Err(Ended::Crashed(11))));
+        assert!(matches!(ended(14), Err(Ended::Silent(one)) if one == limit));
+        assert!(matches!(ended(9), Err(Ended::Stopped(9))));
+    }
+}
