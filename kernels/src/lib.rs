@@ -11,6 +11,7 @@ pub mod bundle;
 mod configuration;
 pub mod families;
 mod launch;
+pub mod layers;
 mod limits;
 pub mod measurement;
 pub mod networks;

@@ -12,6 +12,7 @@ mod grid;
 mod layer;
 mod mobilenet_v1;
 mod mobilenet_v2;
+mod names;
 mod resnet50;
 mod resnet50_v2;
 mod squeezenet1_1;
@@ -24,6 +25,7 @@ use selector_core::GemmShape;
 pub use form::{Form, Method, Pass};
 pub use grid::{GRIDS, Grid, UnknownGrid};
 pub use layer::{Convolution, Layer};
+pub use names::named;
 
 /// A published network.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +84,13 @@ impl Network {
         let layers = self.layers();
         distinct(FIRST_PAPER_IMAGES.into_iter().flat_map(|images| every_form(&layers, images)))
     }
+}
+
+/// The layers of VGG16 on square images of `side` pixels a side; the network's own are of 224. Each stage
+/// halves what is there, rounding down; the least image that leaves something is of 32.
+#[must_use]
+pub fn vgg16(side: u32) -> Vec<Layer> {
+    vgg16::on_images_of(side)
 }
 
 /// Images at once in the first paper's list.

@@ -6,8 +6,12 @@ use super::{Convolution, Layer};
 const STAGES: [(u32, u32); 5] = [(2, 64), (2, 128), (3, 256), (3, 512), (3, 512)];
 
 pub(super) fn layers() -> Vec<Layer> {
+    on_images_of(224)
+}
+
+pub(super) fn on_images_of(mut side: u32) -> Vec<Layer> {
     let mut layers = Vec::new();
-    let (mut side, mut channels) = (224, 3);
+    let mut channels = 3;
     for (count, next) in STAGES {
         for _ in 0..count {
             layers.push(Convolution::square(side, channels, next, 3).into());
