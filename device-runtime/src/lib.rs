@@ -13,6 +13,7 @@ pub mod collect;
 pub mod compile;
 mod device;
 pub mod measure;
+pub mod network;
 pub mod overhead;
 #[cfg(test)]
 #[path = "../tests/common/parted.rs"]

@@ -7,6 +7,7 @@
 mod arguments;
 mod call;
 mod event;
+pub mod layers;
 mod library;
 mod owned;
 mod place;

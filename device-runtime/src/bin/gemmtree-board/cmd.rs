@@ -7,6 +7,7 @@ mod compile;
 mod devices;
 mod file;
 mod half;
+mod network;
 mod run;
 mod worker;
 

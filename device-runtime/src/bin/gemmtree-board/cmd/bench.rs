@@ -1,4 +1,4 @@
-//! `gemmtree-board bench`: what a call costs beside what it computes.
+//! `gemmtree-board bench`: what a call costs beside what it computes, and what a network takes.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,13 +10,15 @@ use kernels::Problem;
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
 
+use super::network::{self, NetworkArgs};
 use super::run::{buffers, inputs};
 use super::{DeviceArgs, file};
 use crate::output::Output;
 
-/// Measure the parts of a call: select, set arguments, enqueue, and the device
+/// Measure the parts of a call: select, set arguments, enqueue, and the device; or a whole network
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  gemmtree-board bench --bundle current.gtb")]
+#[command(after_help = "Example:\n  gemmtree-board bench --bundle current.gtb\n  \
+                        gemmtree-board bench --bundle current.gtb --network vgg16 --output vgg16.csv")]
 pub(crate) struct Args {
     /// The bundle
     #[arg(long, value_name = "FILE")]
@@ -32,9 +34,14 @@ pub(crate) struct Args {
     calls: u32,
     #[command(flatten)]
     device: DeviceArgs,
+    #[command(flatten)]
+    network: NetworkArgs,
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    if let Some(name) = &args.network.network {
+        return network::run(name, &args.network, &args.bundle, args.device.open()?, out);
+    }
     let bytes = file::read(&args.bundle)?;
     let bundle = file::parse(&args.bundle, &bytes)?;
     let device = args.device.open()?;
