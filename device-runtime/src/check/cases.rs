@@ -58,8 +58,13 @@ pub(super) fn seeded(class: ProblemClass, count: usize, largest: u32, seed: u64)
         let mut sizes = [size(&mut sequence), size(&mut sequence), size(&mut sequence)];
         if number % 10 == 9 {
             sizes = sizes.map(|size| size.min(BESIDE_LONG));
-            let side = [0, 2, 1][number / 10 % 3];
-            sizes[side] = LONG + sequence.below(u64::from(LONG / 4)) as u32;
+            let long = LONG + sequence.below(u64::from(LONG / 4)) as u32;
+            let [m, k, n] = &mut sizes;
+            *match number / 10 % 3 {
+                0 => m,
+                1 => n,
+                _ => k,
+            } = long;
         }
         drawn(class, sizes, &mut sequence)
     };
@@ -236,12 +241,14 @@ impl<T: Element + Pod, B> Pool<T, B> {
                 expectation.add(&checked, a, b);
             }
         }
-        Ok(expectation
-            .check(&after)
-            .map_err(|mismatch| Box::new((self.culprit(mismatch), mismatch))))
+        Ok(expectation.check(&after).or_else(|mismatch| {
+            // Without a problem nothing can be wrong.
+            let culprit = self.culprit(mismatch);
+            culprit.map_or(Ok(0.0), |culprit| Err(Box::new((culprit, mismatch))))
+        }))
     }
 
-    fn culprit(&self, mismatch: Mismatch) -> Problem {
+    fn culprit(&self, mismatch: Mismatch) -> Option<Problem> {
         let position = match mismatch {
             Mismatch::Value { position, .. }
             | Mismatch::Outside { position, .. }
@@ -250,7 +257,7 @@ impl<T: Element + Pod, B> Pool<T, B> {
         };
         // The first begins last.
         let after = self.outputs.partition_point(|output| output.start > position);
-        self.problems[after.min(self.problems.len() - 1)]
+        self.problems.get(after).or(self.problems.last()).copied()
     }
 }
 
@@ -259,12 +266,13 @@ pub(crate) type Outcome = Result<f64, Box<(Problem, Mismatch)>>;
 
 /// Set the elements of all matrices of one operand, 0 for A, 1 for B and 2 for C.
 fn fill<T>(elements: &mut [T], problem: &Problem, operand: usize, mut element: impl FnMut() -> T) {
-    let place = [problem.a, problem.b, problem.c][operand];
-    let (rows, columns) = problem.stored()[operand];
+    let mut places = [problem.a, problem.b, problem.c].into_iter().zip(problem.stored());
+    let Some((place, (rows, columns))) = places.nth(operand) else { return };
     for matrix in 0..u64::from(problem.shape.batch) {
         for row in 0..rows {
             let start = (place.offset + matrix * place.stride + row * place.leading) as usize;
-            elements[start..start + columns as usize].fill_with(&mut element);
+            let stored = elements.get_mut(start..start + columns as usize);
+            stored.unwrap_or_default().fill_with(&mut element);
         }
     }
 }

@@ -52,8 +52,8 @@ impl<B> Guarded<B> {
         }
         self.reserve(device, need)?;
         let need = usize::try_from(need).map_err(|_| DeviceError::TooLarge("scratch memory"))?;
-        let mut bytes = vec![NAN; need + MARKS];
-        bytes[need..].fill(MARK);
+        let mut bytes = vec![NAN; need];
+        bytes.resize(need + MARKS, MARK);
         self.scratch.write(device, &bytes)?;
         Ok(self.scratch.buffer())
     }
@@ -71,7 +71,7 @@ impl<B> Guarded<B> {
         let wanted = usize::try_from(need).map_err(|_| DeviceError::TooLarge("scratch memory"))?;
         let mut bytes = vec![0; wanted + MARKS];
         device.read(buffer, &mut bytes)?;
-        let changed = bytes[wanted..].iter().position(|byte| *byte != MARK);
+        let changed = bytes.iter().skip(wanted).position(|byte| *byte != MARK);
         Ok(changed.map(|behind| Mismatch::Scratch { position: need + behind as u64, need }))
     }
 }

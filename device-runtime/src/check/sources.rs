@@ -103,12 +103,11 @@ impl SourceUnit {
             let unit = |unit| Self { problems: Problems::Few, ..unit };
             return universal_units().map(unit).collect();
         }
-        let unit = |(number, class): (usize, ProblemClass)| Self {
-            class,
-            configurations: vec![starter[number * starter.len() / FEW].clone()],
-            problems: Problems::Few,
+        let unit = |(number, class): (usize, ProblemClass)| {
+            let configuration = starter.get(number * starter.len() / FEW)?.clone();
+            Some(Self { class, configurations: vec![configuration], problems: Problems::Few })
         };
-        (0..FEW).zip(ProblemClass::all()).map(unit).collect()
+        (0..FEW).zip(ProblemClass::all()).filter_map(unit).collect()
     }
 
     fn by_program(configurations: Vec<Configuration>) -> Vec<Self> {

@@ -187,8 +187,10 @@ impl Mock {
         let mut after = c.elements::<T>();
         reference::gemm(arguments.problem(), &a, &b, &mut after);
         if self.garbage.get() || Self::listed(&self.wrong_results, program) {
-            let first = arguments.matrices()[2].1.offset as usize;
-            after[first] = T::nearest(after[first].to_f64() + 1.0);
+            let [.., (_, place)] = arguments.matrices();
+            if let Some(first) = after.get_mut(place.offset as usize) {
+                *first = T::nearest(first.to_f64() + 1.0);
+            }
         }
         if Self::listed(&self.overruns, program) {
             let problem = arguments.problem().problem();
