@@ -1,9 +1,12 @@
 //! What the runtime asks of a GPU, and nothing more.
 
+mod clock;
 pub mod mock;
 pub mod opencl;
 
 use std::ops::Deref;
+
+pub use clock::Reading;
 
 use kernels::bundle::DriverKey;
 use kernels::{
@@ -140,12 +143,20 @@ pub trait Device {
     /// A launch failed.
     fn finish(&self) -> Result<(), DeviceError>;
 
+    /// What the device's clock says of some launches, waited for, in order; it need not make sense.
+    ///
+    /// # Errors
+    /// A launch failed, or the driver gives no times.
+    fn readings(&self, events: &[Self::Event]) -> Result<Vec<Reading>, DeviceError>;
+
     /// Device time of some launches, waited for, in nanoseconds: from the beginning of the first to
     /// the end of the last, the gaps between them included; 0 of none.
     ///
     /// # Errors
     /// A launch failed, or the device's clock gives no time for one.
-    fn nanoseconds(&self, events: &[Self::Event]) -> Result<u64, DeviceError>;
+    fn nanoseconds(&self, events: &[Self::Event]) -> Result<u64, DeviceError> {
+        clock::span(&self.readings(events)?, self.info().clock_resolution_ns)
+    }
 }
 
 /// A launch that is repeated by each call.

@@ -25,6 +25,6 @@ mod steps;
 
 pub use device::mock;
 pub use device::opencl::{self, OpenCl};
-pub use device::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo};
+pub use device::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo, Reading};
 pub use runtime::{Call, CallOptions, HostTimes, Runtime, RuntimeError};
 pub use steps::{Events, enqueue};

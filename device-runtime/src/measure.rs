@@ -1,5 +1,6 @@
 //! Measuring one plan row: build, check, warm up, sample.
 
+mod clock;
 mod fault;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,8 @@ use crate::device::Armed;
 use crate::scratch::Scratch;
 use crate::{Arguments, Device, DeviceError, steps};
 
+pub use clock::Clock;
+
 pub(crate) use fault::plain;
 
 /// Programs kept built.
@@ -28,6 +31,8 @@ const HOPELESS: u64 = 3;
 /// waiting more than working, and more only take time.
 const STREAM: Duration = Duration::from_micros(400);
 const STREAM_CALLS: std::ops::RangeInclusive<u128> = 2..=64;
+/// Most calls of a sample by a clock with coarse steps.
+const MOST_CALLS: u64 = 1 << 16;
 /// A problem on which a kernel must be right before it is timed: odd sizes, padding, a batch, and a k
 /// that families which split or block it do.
 const PROOF: GemmShape = GemmShape::new(37, 293, 41, 2);
@@ -38,6 +43,8 @@ const WHOLE: GemmShape = GemmShape::new(128, 32, 128, 1);
 pub struct Measurer<D: Device> {
     device: D,
     timing: Timing,
+    /// Nanoseconds of a step of the device's clock.
+    step: u64,
     programs: BTreeMap<String, Built<D::Kernel>>,
     proven: BTreeSet<(String, ProblemClass)>,
     /// Buffers of the shape measured last, and its best time so far.
@@ -88,13 +95,21 @@ impl<D: Device> Measurer<D> {
     #[must_use]
     pub fn new(device: D) -> Self {
         let (programs, proven) = (BTreeMap::new(), BTreeSet::new());
-        Self { device, timing: Timing::Device, programs, proven, current: None }
+        let step = device.info().clock_resolution_ns;
+        Self { device, timing: Timing::Device, step, programs, proven, current: None }
     }
 
     /// The same with another timing; [`Timing::Device`] is the first.
     #[must_use]
     pub fn timed(self, timing: Timing) -> Self {
         Self { timing, ..self }
+    }
+
+    /// The same where [`Clock::of`] has seen steps of so many nanoseconds; the driver's word is what counts at
+    /// first.
+    #[must_use]
+    pub fn stepping(self, step: u64) -> Self {
+        Self { step, ..self }
     }
 
     /// The device.
@@ -211,13 +226,13 @@ impl<D: Device> Measurer<D> {
             &mut current.scratch,
         )?;
         // The first launch pays for what the driver does late; it is not kept.
-        prepared.once()?;
+        prepared.warm_up()?;
         let calls = match self.timing {
-            Timing::Device => 1,
+            Timing::Device => prepared.calls_of_steps(self.step)?,
             Timing::Stream => prepared.stream_calls()?,
         };
         let mut time = || match self.timing {
-            Timing::Device => prepared.once(),
+            Timing::Device => prepared.repeated(calls),
             Timing::Stream => prepared.stream(calls),
         };
         let first = time()?;
@@ -306,11 +321,40 @@ impl<'a, D: Device> Prepared<'a, D> {
         Ok(Self { device, kernel, launches })
     }
 
-    /// Call once and wait: device time in nanoseconds.
-    fn once(&mut self) -> Result<u64, DeviceError> {
-        let events = steps::enqueue(self.device, &self.kernel, &self.launches, true)?;
+    /// Call once and wait.
+    fn warm_up(&mut self) -> Result<(), DeviceError> {
+        self.took(1).map(|_| ())
+    }
+
+    /// Call so often in a row and wait once: device time of a call in nanoseconds, at least 1.
+    fn repeated(&mut self, calls: u32) -> Result<u64, DeviceError> {
+        Ok((self.whole(calls)? / u64::from(calls.max(1))).max(1))
+    }
+
+    /// The same, of all calls together.
+    fn whole(&mut self, calls: u32) -> Result<u64, DeviceError> {
+        let mut events = Vec::new();
+        for _ in 0..calls {
+            events.extend(steps::enqueue(self.device, &self.kernel, &self.launches, true)?);
+        }
         self.device.finish()?;
         self.device.nanoseconds(&events)
+    }
+
+    /// How many calls in a row last [`clock::STEPS`] steps of `step` nanoseconds: 1 wherever the clock is fine
+    /// enough.
+    fn calls_of_steps(&mut self, step: u64) -> Result<u32, DeviceError> {
+        let wanted = step.saturating_mul(clock::STEPS);
+        let mut calls = 1_u64;
+        loop {
+            let took = self.whole(calls as u32)?;
+            if took >= wanted || calls >= MOST_CALLS {
+                return Ok(calls as u32);
+            }
+            // What lasts less than a step may last much less: no leaps.
+            let enough = calls.saturating_mul(wanted) / took.max(1) + 1;
+            calls = enough.clamp(calls * 2, calls * 8).min(MOST_CALLS);
+        }
     }
 
     /// Call so often in a row and wait once: nanoseconds a call, at least 1.
@@ -400,8 +444,8 @@ mod tests {
         assert_eq!((row.status, row.samples.len()), (Status::Ok, 5));
         let calls = measurer.device().without_event.get();
         let most = u64::try_from(*STREAM_CALLS.end()).unwrap();
-        // Each problem of the proof once, and two to see how long a call takes.
-        let before = 2 + 2;
+        // Each problem of the proof once, one that is not kept, and two to see how long a call takes.
+        let before = 2 + 1 + 2;
         assert!((before + 5 * 2..=before + 5 * most).contains(&calls), "{calls}");
         assert_eq!((calls - before) % 5, 0, "every sample has as many calls");
     }

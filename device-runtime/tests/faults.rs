@@ -12,8 +12,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use common::{Ended, program};
-use fake_icd::{Fake, Fault, RESULT, Rule, Script, StaleBinaries};
-use kernels::measurement::{Row, Status};
+use fake_icd::{Clock, Fake, Fault, Oddity, RESULT, Rule, Script, StaleBinaries};
+use kernels::measurement::{Header, Row, Status, Timing};
 use kernels::plan::{self, PlanRow};
 use selector_core::{GemmShape, ProblemClass};
 
@@ -336,5 +336,76 @@ fn a_bundle_of_another_driver_is_never_run_unseen() {
             sound(&ended, &format!("{stale_binaries:?} {arguments:?}"));
             assert!(!ended.stdout.contains("\"status\":\"wrong\""), "{ended:#?}");
         }
+    }
+}
+
+/// A script whose clock is odd, and whose launches of `TILE` last so many nanoseconds.
+fn clocked(clock: Clock, ns: u64) -> Script {
+    let times = vec![fake_icd::Time { of: TILE.to_owned(), shape: String::new(), ns }];
+    Script { clock, times, ..Script::default() }
+}
+
+#[test]
+fn a_clock_that_gives_no_times_gives_way_to_the_hosts_and_the_data_set_says_so() {
+    let odd = |oddity| Clock { oddity: Some(oddity), ..Clock::default() };
+    let clocks = [
+        odd(Oddity::EndBeforeStart),
+        odd(Oddity::Zero),
+        odd(Oddity::Unwritten),
+        odd(Oddity::Unavailable),
+        Clock { step_ns: 1 << 40, ..Clock::default() },
+        Clock { refuses_profiling: true, ..Clock::default() },
+    ];
+    for clock in clocks {
+        // What the host sees is never less than what the device takes.
+        let script = Script { paced: true, ..clocked(clock.clone(), 300_000) };
+        let driver = fake(&script);
+        let (ended, text, rows) = collect(&driver, &[TILE, "universal"], &[]);
+        let ended = ended.ok();
+        assert_eq!(ended.done()["clock"], "host", "{clock:?}");
+        assert!(ended.stderr.contains("clock"), "{clock:?}: {ended:#?}");
+        assert_eq!(Header::parse(text.lines()).unwrap().timing, Timing::Stream, "{clock:?}");
+        let samples = &rows[0].samples;
+        assert!(samples.iter().all(|sample| *sample >= 300_000), "{clock:?}: {samples:?}");
+        assert_eq!(rows[0].configuration, TILE);
+        assert!(matches!(rows[1].status, Status::Ok | Status::Throttled), "{clock:?}: {text}");
+    }
+}
+
+#[test]
+fn a_coarse_clock_is_found_out_and_looped_until_it_says_something() {
+    for (step_ns, told_ns, ns) in [(1_000_000, 1, 90_000), (1000, 1, 700), (2_000, 1000, 100)] {
+        let clock = Clock { step_ns, told_ns, gap_ns: 0, ..Clock::default() };
+        let (ended, text, rows) = collect(&fake(&clocked(clock, ns)), &[TILE], &[]);
+        assert_eq!(ended.ok().done()["clock"], "device");
+        assert_eq!(Header::parse(text.lines()).unwrap().clock_resolution_ns, Some(step_ns));
+        assert_eq!(rows[0].status, Status::Ok);
+        for sample in &rows[0].samples {
+            // One step of twenty.
+            let off = sample.abs_diff(ns);
+            assert!(off <= ns / 20 + 1, "{step_ns} {ns}: {sample}");
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_is_finer_than_told_is_believed() {
+    let clock = Clock { step_ns: 32, told_ns: 1000, ..Clock::default() };
+    let (ended, text, rows) = collect(&fake(&clocked(clock, 6400)), &[TILE], &[]);
+    ended.ok();
+    let step = Header::parse(text.lines()).unwrap().clock_resolution_ns.unwrap();
+    assert!(step.is_multiple_of(32) && step < 1000, "{step}");
+    assert_eq!(rows[0].status, Status::Ok);
+    assert!(rows[0].samples.iter().all(|sample| sample.abs_diff(6400) <= 32), "{rows:?}");
+}
+
+#[test]
+fn times_that_are_odd_for_one_configuration_only_cost_its_row() {
+    for oddity in [Oddity::EndBeforeStart, Oddity::Zero, Oddity::Unwritten, Oddity::Unavailable] {
+        let clock =
+            Clock { oddity: Some(oddity), of: "tile:4x4x8/".to_owned(), ..Clock::default() };
+        let (ended, _, rows) = collect(&fake(&clocked(clock, 5000)), &THREE, &[]);
+        assert_eq!(ended.ok().done()["clock"], "device");
+        assert_eq!(statuses(&rows), [Status::LaunchFailed, Status::Ok, Status::Ok], "{oddity:?}");
     }
 }

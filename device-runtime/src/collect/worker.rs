@@ -15,7 +15,7 @@ use selector_core::GemmShape;
 use serde::{Deserialize, Serialize};
 
 use super::{Worker, WorkerFailure};
-use crate::measure::Phase;
+use crate::measure::{Clock, Phase};
 
 /// How often the wish to stop is looked at.
 const SLICE: Duration = Duration::from_millis(100);
@@ -63,6 +63,8 @@ pub enum Event {
     Ready,
     /// The driver is about to build.
     Build,
+    /// By which clock the device can be timed.
+    Clock(Clock),
     /// The kernel is about to run.
     Launch,
     /// The device runs nothing in this process any more, which ends.
@@ -104,6 +106,31 @@ impl<'a> Child<'a> {
         note: impl FnMut(String) + 'a,
     ) -> Self {
         Self { program, arguments, timeout, stop, note: Box::new(note), running: None }
+    }
+
+    /// By which clock the device can be timed, of a child that was started to say that and end.
+    ///
+    /// # Errors
+    /// It did not say.
+    pub fn clock(mut self) -> Result<Clock, WorkerFailure> {
+        let running = self.start()?;
+        let end = Instant::now() + self.timeout;
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Err(WorkerFailure::Interrupted);
+            }
+            match running.events.recv_timeout(SLICE) {
+                Ok(Event::Clock(clock)) => return Ok(clock),
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= end => {
+                    return Err(WorkerFailure::TimedOut(self.timeout));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.stopped_or(WorkerFailure::Died(Phase::Launch)));
+                }
+            }
+        }
     }
 
     /// Start the child and wait until it has opened the device: that it cannot is no row's fault.
@@ -174,7 +201,7 @@ impl<'a> Child<'a> {
                 Ok(Event::Lost(why)) => return Err(WorkerFailure::Lost(why)),
                 Ok(Event::Machine(why)) => return Err(WorkerFailure::Machine(why)),
                 Ok(Event::Wrong(why)) => return Err(WorkerFailure::Wrong(why)),
-                Ok(Event::Ready) => {}
+                Ok(Event::Clock(_) | Event::Ready) => {}
                 Ok(Event::Row(line)) => {
                     return Row::parse(&line).map_err(|_| WorkerFailure::Died(phase));
                 }

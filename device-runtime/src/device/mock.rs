@@ -10,7 +10,7 @@ use kernels::reference::{self, Element};
 use kernels::{Launch, Limits, Program, SubGroups};
 use selector_core::ElementType;
 
-use super::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo};
+use super::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo, Reading};
 
 /// What every binary of the pretend driver begins with.
 const BINARY: &[u8] = b"mock:";
@@ -382,11 +382,11 @@ impl Device for Mock {
         Ok(())
     }
 
-    fn nanoseconds(&self, events: &[MockEvent]) -> Result<u64, DeviceError> {
-        if let Some(MockEvent { start, end }) = events.iter().find(|one| one.start == one.end) {
-            return Err(DeviceError::Clock { end: *end, start: *start });
-        }
-        let ends = events.first().zip(events.last());
-        Ok(ends.map_or(0, |(first, last)| last.end - first.start))
+    fn readings(&self, events: &[MockEvent]) -> Result<Vec<Reading>, DeviceError> {
+        let read = |MockEvent { start, end }: &MockEvent| match start == end {
+            true => Err(DeviceError::Clock { end: *end, start: *start }),
+            false => Ok(Reading { start: *start, end: *end }),
+        };
+        events.iter().map(read).collect()
     }
 }

@@ -2,13 +2,14 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use std::{env, fmt, fs, io, thread};
 
 use anyhow::Context;
-use device_runtime::collect::{Child, Journal, Tally, collect};
+use device_runtime::collect::{Child, CollectError, Journal, Tally, WorkerFailure, collect};
+use device_runtime::measure::Clock;
 use device_runtime::{Device, DeviceInfo};
 use kernels::measurement::{Header, Timing};
 use kernels::{plan, space};
@@ -54,14 +55,13 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let plan =
         plan::read(file.take(LARGEST_PLAN)).with_context(|| format!("`{path}` cannot be used"))?;
     let device = args.device.open()?;
-    let header = header(device.info(), args.timing);
+    let info = device.info().clone();
     let classes = plan.iter().map(|row| row.class);
     if let Some(warning) = half::warning(device.info(), classes) {
         out.note(warning);
     }
     // The worker has the device to itself.
     drop(device);
-    let mut journal = Journal::open(&args.output, &header)?;
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("could not handle signals")?;
     if args.attended {
@@ -73,34 +73,80 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     }
     let program = env::current_exe().context("could not find this program")?;
     let timeout = Duration::from_secs(args.timeout);
+    let clock = look(args, &program, timeout)?;
+    let (timing, step) = match &clock {
+        None => (args.timing, info.clock_resolution_ns),
+        Some(Clock::Device(step)) => (args.timing, *step),
+        Some(Clock::Host(why)) => {
+            out.note(format_args!(
+                "the device's clock gives no times ({why}): calls are timed in a row by the host's, as with \
+                 --timing stream"
+            ));
+            (Timing::Stream, info.clock_resolution_ns)
+        }
+    };
+    let mut journal = Journal::open(&args.output, &header(&info, timing, step))?;
     let notes = std::sync::mpsc::channel();
     let sender = notes.0;
-    let mut worker = Child::new(program, arguments(args), timeout, &STOP, move |note| {
-        // The receiver lives as long as the worker.
-        let _ = sender.send(note);
-    });
+    let mut worker =
+        Child::new(program, arguments(args, timing, step), timeout, &STOP, move |note| {
+            // The receiver lives as long as the worker.
+            let _ = sender.send(note);
+        });
     let tally = collect(&plan, &mut journal, &mut worker, |tally| {
         for note in notes.1.try_iter() {
             out.note(note);
         }
         out.progress(tally.done, tally.total, "measuring");
     })?;
-    out.result(&Done { event: "done", tally: tally.into(), output: &args.output })
+    out.result(&Done {
+        event: "done",
+        clock: clock_of(timing),
+        tally: tally.into(),
+        output: &args.output,
+    })
 }
 
-fn arguments(args: &Args) -> Vec<OsString> {
+/// By which clock the device can be timed, as far as it matters and a child finds out.
+fn look(args: &Args, program: &Path, timeout: Duration) -> anyhow::Result<Option<Clock>> {
+    if args.timing != Timing::Device {
+        return Ok(None);
+    }
+    let arguments = child(args, &["--look".to_owned()]);
+    match Child::new(program.to_owned(), arguments, timeout, &STOP, |_| {}).clock() {
+        Ok(clock) => Ok(Some(clock)),
+        Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted.into()),
+        // Whose fault that is, the rows will show.
+        Err(_) => Ok(None),
+    }
+}
+
+fn arguments(args: &Args, timing: Timing, step: u64) -> Vec<OsString> {
+    let [timing, step] = [timing.name().to_owned(), step.to_string()];
+    child(args, &["--timing".to_owned(), timing, "--step".to_owned(), step])
+}
+
+/// Arguments of a worker on the device that was asked for.
+fn child(args: &Args, more: &[String]) -> Vec<OsString> {
     let device = args.device.device.iter().flat_map(|device| ["--device", device]);
-    let timing = ["--timing", args.timing.name()];
-    ["worker"].into_iter().chain(timing).chain(device).map(OsString::from).collect()
+    let more = more.iter().map(String::as_str);
+    ["worker"].into_iter().chain(more).chain(device).map(OsString::from).collect()
 }
 
-fn header(info: &DeviceInfo, timing: Timing) -> Header {
+fn clock_of(timing: Timing) -> &'static str {
+    match timing {
+        Timing::Device => "device",
+        Timing::Stream => "host",
+    }
+}
+
+fn header(info: &DeviceInfo, timing: Timing, step: u64) -> Header {
     Header {
         device: info.name.clone(),
         driver: info.driver.clone(),
         platform: info.platform.clone(),
         space: Some(space::hash()),
-        clock_resolution_ns: Some(info.clock_resolution_ns),
+        clock_resolution_ns: Some(step),
         timing,
         half_arithmetic: Some(info.half_arithmetic()),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -111,6 +157,8 @@ fn header(info: &DeviceInfo, timing: Timing) -> Header {
 #[derive(Serialize)]
 struct Done<'a> {
     event: &'static str,
+    /// Whose clock told the times.
+    clock: &'static str,
     #[serde(flatten)]
     tally: Counts,
     output: &'a PathBuf,

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use anyhow::{Context, bail};
 use device_runtime::collect::{Event, Request};
-use device_runtime::measure::{Fault, Measurer, Phase};
+use device_runtime::measure::{Clock, Fault, Measurer, Phase};
 use kernels::measurement::Timing;
 
 use super::DeviceArgs;
@@ -16,6 +16,12 @@ pub(crate) struct Args {
     /// What is timed
     #[arg(long, default_value_t = Timing::Device)]
     timing: Timing,
+    /// Nanoseconds of a step of the device's clock, if they are not as the driver says
+    #[arg(long, value_name = "NANOSECONDS")]
+    step: Option<u64>,
+    /// Only say by which clock the device can be timed
+    #[arg(long)]
+    look: bool,
     #[command(flatten)]
     device: DeviceArgs,
 }
@@ -24,8 +30,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     // A signal to the whole group is for `collect` to answer.
     ctrlc::set_handler(|| {}).context("could not handle signals")?;
     end_with_parent();
-    let mut measurer = Measurer::new(args.device.open()?).timed(args.timing);
+    let device = args.device.open()?;
     say(&Event::Ready)?;
+    if args.look {
+        return say(&Event::Clock(Clock::of(&device)?));
+    }
+    let mut measurer = Measurer::new(device).timed(args.timing);
+    if let Some(step) = args.step {
+        measurer = measurer.stepping(step);
+    }
     let failed = RefCell::new(None);
     let send = |event: Event| {
         if let Err(error) = say(&event) {
