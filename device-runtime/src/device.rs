@@ -7,6 +7,7 @@ pub mod opencl;
 use std::ops::Deref;
 
 pub use clock::Reading;
+pub(crate) use clock::span;
 
 use kernels::bundle::DriverKey;
 use kernels::{

@@ -21,6 +21,7 @@ mod parted;
 mod runtime;
 mod scratch;
 pub mod shared_library;
+pub mod steady;
 mod steps;
 
 pub use device::mock;

@@ -21,6 +21,8 @@ use crate::{Arguments, Device, DeviceError, steps};
 
 pub use clock::Clock;
 
+pub(crate) use clock::{STEPS, is_clocks, step_of};
+
 pub(crate) use fault::plain;
 
 /// Programs kept built.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use kernels::Problem;
 use serde::Serialize;
 
+use crate::steady::{Steady, ToldBy};
 use crate::{Device, HostTimes, Runtime, RuntimeError};
 
 /// Calls that are not timed, after the first.
@@ -43,8 +44,10 @@ pub struct Overhead {
     pub arguments: Quantiles,
     /// Enqueue.
     pub enqueue: Quantiles,
-    /// On the device.
+    /// On the device, in the steady state.
     pub device: Quantiles,
+    /// Whose clock told that.
+    pub told_by: ToldBy,
     /// The first call after loading, from call to result: cold start, in nanoseconds.
     pub first_call_ns: u64,
 }
@@ -80,7 +83,7 @@ impl Overhead {
         let times = Times::of(runtime, problem, buffers, calls);
         runtime.want_events(wanted);
         runtime.want_host_times(timed);
-        let Times { first_call_ns, host, device } = times?;
+        let Times { first_call_ns, host, steady } = times?;
         let part = |part: fn(&HostTimes) -> Duration| {
             Quantiles::of(host.iter().map(|times| nanoseconds(part(times))).collect())
         };
@@ -89,7 +92,8 @@ impl Overhead {
             select: part(|times| times.select),
             arguments: part(|times| times.arguments),
             enqueue: part(|times| times.enqueue),
-            device: Quantiles::of(device),
+            device: Quantiles::of(steady.samples),
+            told_by: steady.told_by,
             first_call_ns,
         })
     }
@@ -99,7 +103,7 @@ impl Overhead {
 struct Times {
     first_call_ns: u64,
     host: Vec<HostTimes>,
-    device: Vec<u64>,
+    steady: Steady,
 }
 
 impl Times {
@@ -118,19 +122,14 @@ impl Times {
             runtime.gemm(problem, buffers)?;
         }
         runtime.device().finish()?;
-        let (mut host, mut device) = (Vec::new(), Vec::new());
+        let mut host = Vec::new();
         for _ in 0..calls {
             host.push(runtime.gemm(problem, buffers)?.host);
             runtime.device().finish()?;
         }
         // Events take host time that calls need not spend.
-        runtime.want_events(true);
-        for _ in 0..calls {
-            let call = runtime.gemm(problem, buffers)?;
-            runtime.device().finish()?;
-            device.push(runtime.nanoseconds(&call)?);
-        }
-        Ok(Self { first_call_ns, host, device })
+        let steady = Steady::measure(runtime, problem, buffers, calls)?;
+        Ok(Self { first_call_ns, host, steady })
     }
 }
 

@@ -409,3 +409,44 @@ fn times_that_are_odd_for_one_configuration_only_cost_its_row() {
         assert_eq!(statuses(&rows), [Status::LaunchFailed, Status::Ok, Status::Ok], "{oddity:?}");
     }
 }
+
+#[test]
+fn run_and_bench_tell_cold_start_launch_and_steady_state_by_a_clock_that_can() {
+    let bundled = Bundled::new();
+    let [run_it, _, bench, _] = bundled.commands();
+    let of = |clock: Clock| {
+        let script = Script { paced: true, ..clocked(clock, 200_000) };
+        let times = vec![fake_icd::Time { of: String::new(), shape: String::new(), ns: 200_000 }];
+        fake(&Script { times, ..script })
+    };
+    let odd = |oddity| Clock { oddity: Some(oddity), ..Clock::default() };
+    let coarse = Clock { step_ns: 50_000, gap_ns: 0, ..Clock::default() };
+    for (clock, told_by) in [
+        (Clock::default(), "device"),
+        (coarse, "device"),
+        (odd(Oddity::EndBeforeStart), "host"),
+        (odd(Oddity::Zero), "host"),
+        (odd(Oddity::Unwritten), "host"),
+        (odd(Oddity::Unavailable), "host"),
+        (Clock { refuses_profiling: true, ..Clock::default() }, "host"),
+    ] {
+        let driver = of(clock.clone());
+        let done = run(&driver, &run_it).ok().done();
+        let line = run(&driver, &bench).ok().json().remove(0);
+        let steady =
+            [&done["device_ns"], &line["device"]["median_ns"]].map(|ns| ns.as_u64().unwrap());
+        let launch =
+            [&done["host_ns"], &line["enqueue"]["median_ns"]].map(|ns| ns.as_u64().unwrap());
+        let cold = [&done["cold_ns"], &line["first_call_ns"]].map(|ns| ns.as_u64().unwrap());
+        assert_eq!((&done["told_by"], &line["told_by"]), (&told_by.into(), &told_by.into()));
+        assert_eq!(done["checked"], true);
+        for ns in steady {
+            let right =
+                if told_by == "host" { ns >= 200_000 } else { ns.abs_diff(200_000) <= 10_000 };
+            assert!(right, "{clock:?}: {ns}");
+        }
+        // Until its result is there, the first call takes what the device takes at least.
+        assert!(cold.iter().all(|ns| *ns >= 200_000), "{clock:?}: {cold:?}");
+        assert!(launch.iter().all(|ns| *ns > 0), "{clock:?}: {launch:?}");
+    }
+}

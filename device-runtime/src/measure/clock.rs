@@ -14,7 +14,7 @@ use crate::device::Reading;
 use crate::{Arguments, Device, DeviceError, steps};
 
 /// Steps of the clock that a measurement lasts at least.
-pub(super) const STEPS: u64 = 20;
+pub(crate) const STEPS: u64 = 20;
 /// Distinct readings that tell enough of a clock.
 const READINGS: usize = 64;
 /// Launches between two looks at the readings, and most of all.
@@ -39,17 +39,20 @@ impl Clock {
     /// # Errors
     /// It does not run.
     pub fn of<D: Device>(device: &D) -> Result<Self, DeviceError> {
-        let mut readings = BTreeSet::new();
+        let mut seen = BTreeSet::new();
+        let mut readings = Vec::new();
         let mut launches = 0;
-        while readings.len() < READINGS && launches < MOST_LAUNCHES {
+        while seen.len() < READINGS && launches < MOST_LAUNCHES {
             match read(device)? {
-                Ok(more) => readings.extend(more.iter().flat_map(|one| [one.start, one.end])),
+                Ok(more) => {
+                    seen.extend(more.iter().flat_map(|one| [one.start, one.end]));
+                    readings.extend(more);
+                }
                 Err(why) => return Ok(Self::Host(why.to_string())),
             }
             launches += BATCH;
         }
-        let readings: Vec<u64> = readings.into_iter().collect();
-        Ok(match step(&readings, device.info().clock_resolution_ns) {
+        Ok(match step_of(&readings, device.info().clock_resolution_ns) {
             Some(step) => Self::Device(step),
             None => Self::Host("its clock stands still".to_owned()),
         })
@@ -87,6 +90,12 @@ fn read<D: Device>(device: &D) -> Result<Result<Vec<Reading>, DeviceError>, Devi
         Err(error) if is_clocks(&error) => Ok(Err(error)),
         Err(error) => Err(error),
     }
+}
+
+/// Nanoseconds of a step of the clock that these were read from, as [`step`].
+pub(crate) fn step_of(readings: &[Reading], told: u64) -> Option<u64> {
+    let each: BTreeSet<u64> = readings.iter().flat_map(|one| [one.start, one.end]).collect();
+    step(&each.into_iter().collect::<Vec<_>>(), told)
 }
 
 /// Nanoseconds of a step of a clock with these readings, in order and each once, that is said to have steps

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use device_runtime::Device;
 use device_runtime::overhead::{Overhead, Quantiles};
+use device_runtime::steady::ToldBy;
 use kernels::Problem;
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
@@ -72,6 +73,8 @@ struct Line {
     arguments: Quantiles,
     enqueue: Quantiles,
     device: Quantiles,
+    /// Whose clock told that.
+    told_by: ToldBy,
     load_ns: u64,
     first_call_ns: u64,
     host_share: f64,
@@ -80,7 +83,8 @@ struct Line {
 
 impl Line {
     fn new(shape: GemmShape, configuration: String, load_ns: u64, overhead: &Overhead) -> Self {
-        let &Overhead { calls, select, arguments, enqueue, device, first_call_ns } = overhead;
+        let &Overhead { calls, select, arguments, enqueue, device, first_call_ns, told_by } =
+            overhead;
         let host_share = overhead.host_share();
         let gflops = shape.flop() / device.median_ns.max(1) as f64;
         Self {
@@ -91,6 +95,7 @@ impl Line {
             arguments,
             enqueue,
             device,
+            told_by,
             load_ns,
             first_call_ns,
             host_share,
@@ -128,6 +133,7 @@ impl fmt::Display for Line {
             part(self.arguments),
             part(self.enqueue),
             part(self.device),
-        )
+        )?;
+        if self.told_by == ToldBy::Host { f.write_str(", by the host's clock") } else { Ok(()) }
     }
 }

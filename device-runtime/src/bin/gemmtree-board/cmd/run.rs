@@ -2,10 +2,13 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use ::half::f16;
 use anyhow::Context;
 use bytemuck::Pod;
+use device_runtime::overhead::Quantiles;
+use device_runtime::steady::{Steady, ToldBy};
 use device_runtime::{Device, DeviceError, DeviceInfo, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
 use kernels::reference::{Element, Expectation, values};
@@ -17,6 +20,8 @@ use crate::output::Output;
 
 /// Above this many operations the reference would take too long.
 const CHECKED_FLOP: f64 = 4e8;
+/// Calls of the steady state.
+const STEADY_CALLS: u32 = 7;
 
 /// Multiply once, with the kernel that the model chooses
 #[derive(clap::Args)]
@@ -58,12 +63,17 @@ fn multiply<T: Element + Pod>(
     let [buffer_a, buffer_b, buffer_c] = buffers(runtime.device(), [&a, &b, &before])?;
     runtime.reserve(runtime.scratch_bytes(&problem)?)?;
     // The first call pays for what the driver does late.
+    let begun = Instant::now();
     runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
+    runtime.device().finish()?;
+    let cold_ns = nanoseconds(begun.elapsed());
     runtime.want_host_times(true);
-    let host = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?.host;
-    runtime.want_events(true);
     let call = runtime.gemm(problem, [&buffer_a, &buffer_b, &buffer_c])?;
     runtime.device().finish()?;
+    runtime.want_host_times(false);
+    let steady =
+        Steady::measure(runtime, problem, [&buffer_a, &buffer_b, &buffer_c], STEADY_CALLS)?;
+    let device_ns = Quantiles::of(steady.samples).median_ns;
     let checked = check(runtime, problem, [&a, &b, &before], &buffer_c)?;
     out.result(&Done {
         event: "done",
@@ -73,15 +83,21 @@ fn multiply<T: Element + Pod>(
         configuration: call
             .kernel
             .map(|id| runtime.configurations()[usize::from(id.0)].to_string()),
-        device_ns: runtime.nanoseconds(&call)?,
-        host_ns: host_ns(host),
-        gflops: args.shape.flop() / (runtime.nanoseconds(&call)?.max(1) as f64),
+        cold_ns,
+        host_ns: host_ns(call.host),
+        device_ns,
+        told_by: steady.told_by,
+        gflops: args.shape.flop() / (device_ns.max(1) as f64),
         checked,
     })
 }
 
 fn host_ns(host: HostTimes) -> u64 {
-    (host.select + host.arguments + host.enqueue).as_nanos() as u64
+    nanoseconds(host.select + host.arguments + host.enqueue)
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 type Matrices<T> = (Vec<T>, Vec<T>, Vec<T>);
@@ -146,8 +162,14 @@ struct Done {
     class: String,
     kernel: Option<u8>,
     configuration: Option<String>,
-    device_ns: u64,
+    /// Cold start: the first call, until its result is there.
+    cold_ns: u64,
+    /// Launch: host time of a later call, until it is enqueued.
     host_ns: u64,
+    /// Steady state: a later call on the device.
+    device_ns: u64,
+    /// Whose clock told the last.
+    told_by: ToldBy,
     gflops: f64,
     checked: bool,
 }
@@ -158,13 +180,16 @@ impl fmt::Display for Done {
         let verdict = if self.checked { "right" } else { "too large to check" };
         write!(
             f,
-            "{} {}: kernel {} ({name}), {:.1} µs on the device ({:.1} GFLOP/s), {:.1} µs on the host, {verdict}",
+            "{} {}: kernel {} ({name}), {:.1} µs on the device ({:.1} GFLOP/s), {:.1} µs on the host, the first \
+             call {:.1} µs, {verdict}",
             self.shape,
             self.class,
             self.kernel.unwrap_or(0),
             self.device_ns as f64 / 1e3,
             self.gflops,
             self.host_ns as f64 / 1e3,
-        )
+            self.cold_ns as f64 / 1e3,
+        )?;
+        if self.told_by == ToldBy::Host { f.write_str(", by the host's clock") } else { Ok(()) }
     }
 }
