@@ -28,6 +28,11 @@
 //! that events and barriers allow. Kernels of several functions find out whether the others ran before
 //! them, and compute something else if not.
 
+#![cfg_attr(
+    not(test),
+    deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)
+)]
+
 mod api;
 mod cl;
 mod execute;

@@ -338,8 +338,9 @@ impl Geometry {
     /// Numbers of work-groups: the first and how many.
     fn groups(&self) -> [(u64, u64); 3] {
         let Self { offset, global, local } = self;
-        let [x, y, z] = [0, 1, 2].map(|at: usize| (offset[at] / local[at], global[at] / local[at]));
-        [x, y, z]
+        let along = |offset: u64, global: u64, local: u64| (offset / local, global / local);
+        let ([a, b, c], [x, y, z], [l, m, n]) = (*offset, *global, *local);
+        [along(a, x, l), along(b, y, m), along(c, z, n)]
     }
 }
 
