@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-runtime figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -24,6 +24,7 @@ help:
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
 	@echo 'make figures-kernels the kernels beside other libraries on this CPU, and kept runs of other devices (up to 40 minutes)'
+	@echo 'make figures-runtime a whole network on this CPU beside CLBlast, and kept runs of other devices (about 10 minutes)'
 	@echo 'make peers          install the peers that figures-selector and figures-kernels measure if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'
@@ -96,6 +97,11 @@ check-intel: build
 figures-kernels: build
 	@$(CARGO) build --release --package benches --quiet
 	@$(BIN)/figures kernels
+
+# The machine should have nothing else to do.
+figures-runtime: build
+	@$(CARGO) build --release --package benches --quiet
+	@$(BIN)/figures runtime
 
 figures-selector: build
 	@bash .ci/setup --aarch64 --emulator --figures

@@ -2,7 +2,8 @@
 //! layers, the inference with all that is between them.
 //!
 //! [`Plan`] says what is done, [`Stage`] has the memory and does it, a [`Peer`] multiplies. [`check`](fn@check)
-//! compares every layer with sums in double precision, [`race`](fn@race) takes the times.
+//! compares every layer with sums in double precision, [`race`](fn@race) takes the times, a
+//! [`Report`] tells them and a [`Record`] reads them back.
 
 mod check;
 mod host;
@@ -10,6 +11,7 @@ mod one;
 mod peer;
 mod plan;
 mod race;
+mod record;
 mod report;
 mod stage;
 
@@ -21,6 +23,7 @@ pub use one::one_best;
 pub use peer::Peer;
 pub use plan::{Distinct, Part, Plan, Step};
 pub use race::{Options, Samples, Times, race};
+pub use record::{Record, RecordError};
 pub use report::{Header, LayerLine, PeerLine, Report, Spread};
 pub use stage::Stage;
 

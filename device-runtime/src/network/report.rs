@@ -4,6 +4,7 @@ use std::fmt::{self, Write as _};
 
 use serde::Serialize;
 
+use super::record::{COLUMNS, INFERENCE, MULTIPLICATION};
 use super::{Peer, Plan, Samples, Times};
 
 /// What the run was of.
@@ -175,11 +176,11 @@ impl Report {
         });
         let mut samples = Vec::new();
         for (peer, times) in peers.iter().zip(times) {
-            samples.push(Sampled::whole("inference", peer.name(), &times.whole));
+            samples.push(Sampled::whole(INFERENCE, peer.name(), &times.whole));
             for (number, distinct) in distinct.iter().enumerate() {
                 let Some(taken) = times.multiplications.get(number) else { continue };
                 samples.push(Sampled {
-                    part: "multiplication",
+                    part: MULTIPLICATION,
                     layers: distinct.layers.clone(),
                     shape: distinct.problem.shape.to_string(),
                     times: distinct.times,
@@ -230,7 +231,7 @@ impl Report {
             // Writing to a text does not fail.
             let _ = writeln!(text, "# {key}: {value}");
         }
-        text.push_str("part,layers,shape,times,peer,kernel,calls,samples_ns\n");
+        let _ = writeln!(text, "{COLUMNS}");
         for Sampled { part, layers, shape, times, peer, kernel, samples } in &self.samples {
             let each = samples.nanoseconds.iter().map(|one| format!("{one:.1}"));
             let each = each.collect::<Vec<_>>().join(" ");
@@ -376,6 +377,9 @@ mod tests {
         assert!(rows.iter().all(|row| row.split(',').count() == 8), "{csv}");
         assert_eq!(rows[1], "inference,,,1,ours,,1,1000000.0 9000000.0 2000000.0");
         assert!(csv.contains("# skipped: clblast: not found: here\n"), "{csv}");
+        let record = crate::network::Record::parse(&csv).unwrap();
+        assert_eq!(record.ratio("ours-one", "ours"), Some(2.0));
+        assert_eq!(record.multiplications("ours-one"), Some(32e6));
         assert_eq!(rows[27], "rest,,,1,,,1,500000.0 400000.0 600000.0");
     }
 

@@ -8,6 +8,8 @@ mod here;
 mod kept;
 mod lines;
 
+use anyhow::Context;
+
 use crate::figure::Sheet;
 use device::DEVICES;
 use kept::Kept;
@@ -47,4 +49,12 @@ pub(crate) fn measure(sheet: &mut Sheet) -> anyhow::Result<()> {
         sheet.tell(&line);
     }
     Ok(())
+}
+
+/// Run the board's program with `asked` on PoCL, with a bundle made for it and CLBlast's parameters.
+pub(crate) fn on_pocl(sheet: &Sheet, asked: &[&str]) -> anyhow::Result<()> {
+    let device = DEVICES.iter().find(|device| device.name == "pocl");
+    let pocl = device.and_then(|device| Some((device, device.here.as_ref()?)));
+    let (device, here) = pocl.context("PoCL is not measured here")?;
+    here::board(sheet, device, here, asked)
 }

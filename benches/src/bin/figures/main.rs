@@ -8,6 +8,7 @@ mod kernels_part;
 mod laps;
 mod main_part;
 mod programs;
+mod runtime_part;
 mod selector_part;
 mod trainer_part;
 
@@ -19,9 +20,10 @@ use crate::figure::Sheet;
 type Part = fn(&mut Sheet) -> anyhow::Result<()>;
 
 /// Every part. To add one: write its file, then name it here.
-const PARTS: [(&str, Part); 4] = [
+const PARTS: [(&str, Part); 5] = [
     ("kernels", kernels_part::measure),
     ("main", main_part::measure),
+    ("runtime", runtime_part::measure),
     ("selector", selector_part::measure),
     ("trainer", trainer_part::measure),
 ];

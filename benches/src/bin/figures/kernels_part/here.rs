@@ -20,29 +20,58 @@ const LIMIT: &str = "1200";
 /// Measure `device`; what is there of an earlier run of the same is kept.
 pub(super) fn measure(sheet: &Sheet, device: &Device, here: &Here) -> anyhow::Result<Record> {
     let environment = here.environment.map(environment).transpose()?.unwrap_or_default();
-    let folder = folder();
-    fs::create_dir_all(&folder)?;
-    let path = |file: &str| folder.join(format!("{}-{file}", device.name)).display().to_string();
-    let (model, bundle, output) = (path("kernels.gtm"), path("kernels.gtb"), path("peers.csv"));
-    let data = here.data.iter().find(|file| Path::new(file).exists());
-    let data = data.with_context(|| format!("there is no `{}`", here.data.join("` or `")))?;
-    sheet.note(&format!("kernels.{}: kernels chosen on `{data}`", device.name));
-    train(sheet, data, &model)?;
-    let chosen = ["--device", device.platform];
-    // The data set may be older than the sources: a choice made on it still is one.
-    let compile = ["compile", "--model", &model, "--output", &bundle, "--allow-foreign-space"];
-    let compile = [&compile[..], &["--class", "f32-nn"], &chosen].concat();
-    run("gemmtree-board", &compile, &environment)?;
+    let bundle = bundle(sheet, device, here, &environment)?;
+    let output = path(device, "peers.csv");
     let mut asked = vec!["measure", "--bundle", &bundle, "--output", &output];
     // Of another model, driver or peer it cannot go on; it stays beside the new one.
     asked.extend(["--set-aside", "--seconds", LIMIT]);
-    asked.extend(chosen);
+    asked.extend(["--device", device.platform]);
     if Path::new(here.clblast).exists() {
         asked.extend(["--clblast-parameters", here.clblast]);
     }
     sheet.note(&format!("measuring; raw numbers in `{output}`"));
     run("peers", &asked, &environment)?;
     Ok(Record::read(Path::new(&output))?)
+}
+
+/// Run the board's program with `asked` on `device`, with a bundle made for it and CLBlast's parameters.
+pub(super) fn board(
+    sheet: &Sheet,
+    device: &Device,
+    here: &Here,
+    asked: &[&str],
+) -> anyhow::Result<()> {
+    let environment = here.environment.map(environment).transpose()?.unwrap_or_default();
+    let bundle = bundle(sheet, device, here, &environment)?;
+    let mut asked = [asked, &["--bundle", &bundle, "--device", device.platform]].concat();
+    if Path::new(here.clblast).exists() {
+        asked.extend(["--clblast-parameters", here.clblast]);
+    }
+    run("gemmtree-board", &asked, &environment)
+}
+
+fn path(device: &Device, file: &str) -> String {
+    folder().join(format!("{}-{file}", device.name)).display().to_string()
+}
+
+/// Train on the data set of `device` and compile; the bundle's path.
+fn bundle(
+    sheet: &Sheet,
+    device: &Device,
+    here: &Here,
+    environment: &[(String, String)],
+) -> anyhow::Result<String> {
+    fs::create_dir_all(folder())?;
+    let (model, bundle) = (path(device, "kernels.gtm"), path(device, "kernels.gtb"));
+    let data = here.data.iter().find(|file| Path::new(file).exists());
+    let data = data.with_context(|| format!("there is no `{}`", here.data.join("` or `")))?;
+    sheet.note(&format!("kernels.{}: kernels chosen on `{data}`", device.name));
+    train(sheet, data, &model)?;
+    // The data set may be older than the sources: a choice made on it still is one.
+    let compile = ["compile", "--model", &model, "--output", &bundle, "--allow-foreign-space"];
+    let compile = [&compile[..], &["--class", "f32-nn", "--device", device.platform]].concat();
+    run("gemmtree-board", &compile, environment)?;
+    Ok(bundle)
 }
 
 /// A tree that loses to the one best configuration is not written: then that ships.
