@@ -32,7 +32,8 @@ fn call(
     event: *mut cl_event,
 ) -> anyhow::Result<()> {
     // SAFETY: queue and buffers live in stage and task, and hold the problem.
-    Ok(unsafe { clblast.gemm(stage.queue(), &task.problem, task.memory(), event)? })
+    unsafe { clblast.gemm(stage.queue(), &task.problem, task.memory(), event)? };
+    Ok(())
 }
 
 impl Peer for Clblast {
