@@ -605,6 +605,7 @@ mod tests {
     use crate::mock::{Enqueued, Mock, MockBuffer};
     use crate::overhead::Overhead;
     use crate::parted::{parted, with_parted};
+    use crate::steady::ToldBy;
 
     const KERNEL: &str = "tile:4x8x4@16x16";
 
@@ -861,12 +862,12 @@ mod tests {
     #[test]
     fn measuring_what_calls_cost_leaves_events_as_they_were() {
         let broken = || Mock { times: [("".to_owned(), 0)].into(), ..Mock::default() };
-        for (mock, works) in [(Mock::default(), true), (broken(), false)] {
+        for (mock, told_by) in [(Mock::default(), ToldBy::Device), (broken(), ToldBy::Host)] {
             of_two_steps(mock, |mut runtime, buffers| {
                 for wanted in [true, false] {
                     runtime.want_events(wanted);
                     let overhead = Overhead::measure(&mut runtime, problem(4, 4, 4), buffers, 2);
-                    assert_eq!(overhead.map(|one| one.calls).ok(), works.then_some(2));
+                    assert_eq!(overhead.map(|one| (one.calls, one.told_by)), Ok((2, told_by)));
                     let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
                     assert_eq!(!call.events.is_empty(), wanted);
                 }
