@@ -11,7 +11,8 @@ pub(crate) use clock::span;
 
 use kernels::bundle::DriverKey;
 use kernels::{
-    CheckedProblem, Configuration, Launch, Limits, Operand, Problem, ProblemError, Program,
+    CheckedProblem, Configuration, Launch, Launches, Limits, Operand, Problem, ProblemError,
+    Program,
 };
 
 /// Bytes that the largest load of a kernel takes at once: where buffers begin is a multiple of it.
@@ -121,14 +122,14 @@ pub trait Device {
         wait: &[Self::Event],
     ) -> Result<(), DeviceError>;
 
-    /// [`Self::launch`] and nothing else, to be repeated: what a call is measured against.
+    /// These launches and nothing else, to be repeated: what a call is measured against.
     ///
     /// # Errors
     /// There is no such function, or the launch does not fit this machine's sizes.
     fn bare<'k>(
         &'k self,
         kernel: Armed<'k, Self::Kernel>,
-        launch: &Launch,
+        launches: &Launches,
     ) -> Result<Bare<'k>, DeviceError>;
 
     /// An event that is complete when all of these are; without any, when all is that was enqueued
@@ -160,7 +161,7 @@ pub trait Device {
     }
 }
 
-/// A launch that is repeated by each call.
+/// Launches that are repeated by each call.
 pub type Bare<'k> = Box<dyn FnMut() -> Result<(), DeviceError> + 'k>;
 
 /// A kernel whose arguments are set. Their buffers cannot be dropped, nor other arguments be set,

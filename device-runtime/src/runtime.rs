@@ -15,7 +15,7 @@ use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
 use crate::scratch::Scratch;
 use crate::steps::Wishes;
-use crate::{Arguments, Device, DeviceError, Events, steps};
+use crate::{Arguments, Bare, Device, DeviceError, Events, steps};
 use recent::{Asked, Choice, Recent};
 
 /// Splits of the largest tree that is unpacked; a larger one is walked in the bundle.
@@ -420,6 +420,28 @@ impl<'a, D: Device> Runtime<'a, D> {
         }
         let host = laps.enqueued();
         Ok(Call { kernel: Some(id), events: enqueued.events, done: enqueued.done, host })
+    }
+
+    /// The driver's part of a call alone, to be repeated, all arguments set; `None` if there is nothing
+    /// to do. The memory that was reserved is the scratch memory.
+    ///
+    /// # Errors
+    /// As [`Self::gemm`].
+    pub fn bare<'k>(
+        &'k mut self,
+        problem: Problem,
+        buffers: [&'k D::Buffer; 3],
+    ) -> Result<Option<Bare<'k>>, RuntimeError> {
+        let have = self.scratch.bytes(&self.device);
+        let choice = self.choice(&Asked { id: None, problem, scratch: have })?;
+        choice.check(buffers.map(|buffer| self.device.bytes(buffer)))?;
+        let Some((_, kernel)) = choice.program.and_then(|at| self.programs.get_mut(at)) else {
+            return Ok(None);
+        };
+        let scratch = self.scratch.buffer().filter(|_| choice.scratch > 0);
+        let arguments = Arguments::known(choice.problem, buffers, choice.parts, scratch);
+        let armed = self.device.set_arguments(kernel, &arguments)?;
+        Ok(Some(self.device.bare(armed, &choice.launches)?))
     }
 
     /// What a call is made of.
@@ -856,6 +878,39 @@ mod tests {
             let nothing = runtime.gemm(problem(0, 4, 4), buffers).unwrap();
             assert_eq!(runtime.nanoseconds(&nothing), Ok(0));
             assert_eq!(runtime.select(&problem(0, 4, 4), None), Ok(None));
+        });
+    }
+
+    #[test]
+    fn without_order_calls_wait_for_one_another_only_where_they_share_scratch() {
+        let device = || Mock { keeps_order: false, ..Mock::default() };
+        of_two_steps(device(), |mut runtime, buffers| {
+            let waits = |runtime: &Runtime<'_, Mock>| -> Vec<usize> {
+                let seen = runtime.device().enqueued.take();
+                let waits = |one: &Enqueued| match one {
+                    Enqueued::Launch { waits, .. } => Some(*waits),
+                    Enqueued::Join { .. } => None,
+                };
+                seen.iter().filter_map(waits).collect()
+            };
+            for _ in 0..2 {
+                runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+                assert_eq!(waits(&runtime), [0]);
+            }
+            runtime.reserve(128).unwrap();
+            runtime.device().enqueued.take();
+            for expected in [[0, 1], [1, 1], [1, 1]] {
+                runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+                assert_eq!(waits(&runtime), expected);
+            }
+            // What a caller waits for comes to what used the memory before.
+            let event = [runtime.device().join(&[]).unwrap()];
+            let options = CallOptions { wait: &event, ..CallOptions::default() };
+            runtime.gemm_options(problem(4, 4, 4), buffers, &options).unwrap();
+            assert_eq!(waits(&runtime), [2, 1]);
+            // A call without scratch memory waits for none of them.
+            runtime.gemm(problem(4, 1, 4), buffers).unwrap();
+            assert_eq!(waits(&runtime), [0]);
         });
     }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use half::f16;
 use kernels::reference::{self, Element};
-use kernels::{Launch, Limits, Program, SubGroups};
+use kernels::{Launch, Launches, Limits, Program, SubGroups};
 use selector_core::ElementType;
 
 use super::{Arguments, Armed, Bare, Device, DeviceError, DeviceInfo, Reading};
@@ -364,10 +364,12 @@ impl Device for Mock {
     fn bare<'k>(
         &'k self,
         kernel: Armed<'k, MockKernel>,
-        launch: &Launch,
+        launches: &Launches,
     ) -> Result<Bare<'k>, DeviceError> {
-        let launch = *launch;
-        Ok(Box::new(move || self.launch(&kernel, &launch, &[])))
+        let launches = launches.clone();
+        Ok(Box::new(move || {
+            launches.iter().try_for_each(|launch| self.launch(&kernel, launch, &[]))
+        }))
     }
 
     fn join(&self, events: &[MockEvent]) -> Result<MockEvent, DeviceError> {

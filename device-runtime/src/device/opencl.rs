@@ -22,7 +22,7 @@ use cl3::event::{
 };
 use cl3::ext::CL_DEVICE_SUB_GROUP_SIZES_INTEL;
 use cl3::{OpenClRuntime, load_library};
-use kernels::{Launch, Limits, Program, SubGroups};
+use kernels::{Launch, Launches, Limits, Program, SubGroups};
 use opencl3::command_queue::{
     CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, CL_QUEUE_PROFILING_ENABLE, CommandQueue,
 };
@@ -38,7 +38,7 @@ use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem};
 pub use event::OpenClEvent;
 pub use owned::refused_releases;
 
-use arguments::{Function, Identity};
+use arguments::{Functions, Identity};
 use call::Queue;
 use owned::Owned;
 use place::Place;
@@ -63,9 +63,7 @@ pub struct OpenCl {
 
 /// The kernel functions of a program, and the program.
 pub struct OpenClKernel {
-    functions: Vec<Function>,
-    /// Whether they take parts and scratch memory.
-    takes_scratch: bool,
+    functions: Functions,
     program: Owned<ClProgram>,
     /// Address of the context, which lives as long as the kernel.
     context: usize,
@@ -281,11 +279,10 @@ impl OpenCl {
         let mut functions = Vec::with_capacity(program.functions.len());
         for name in program.functions {
             let kernel = Kernel::create(&built, name).map_err(failed("clCreateKernel"))?;
-            functions.push(Function::new(Owned::new(kernel)));
+            functions.push(Owned::new(kernel));
         }
         Ok(OpenClKernel {
-            functions,
-            takes_scratch: program.scratch,
+            functions: Functions::new(functions, program.scratch),
             program: built,
             context: self.context.get() as usize,
         })
@@ -472,8 +469,8 @@ impl Device for OpenCl {
 
     fn work_group_limit(&self, kernel: &OpenClKernel) -> Result<u64, DeviceError> {
         let mut least = self.info.limits.work_group;
-        for function in &kernel.functions {
-            let limit = function.kernel().get_work_group_size(self.device.id());
+        for function in kernel.functions.iter() {
+            let limit = function.get_work_group_size(self.device.id());
             least = least.min(limit.map_err(failed("clGetKernelWorkGroupInfo"))? as u64);
         }
         Ok(least)
@@ -590,9 +587,9 @@ impl Device for OpenCl {
     fn bare<'k>(
         &'k self,
         kernel: Armed<'k, OpenClKernel>,
-        launch: &Launch,
+        launches: &Launches,
     ) -> Result<Bare<'k>, DeviceError> {
-        self.repeated(kernel, launch)
+        self.repeated(kernel, launches)
     }
 
     fn join(&self, events: &[OpenClEvent]) -> Result<OpenClEvent, DeviceError> {

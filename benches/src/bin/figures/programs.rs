@@ -13,10 +13,19 @@ use crate::laps::Lap;
 pub(crate) fn gemmtree(arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
     let mut command = command(arguments)?;
     let output = command.stderr(Stdio::inherit()).output().with_context(|| missing(&command))?;
-    objects(arguments, output.status, output.stdout)
+    objects("gemmtree", arguments, output.status, output.stdout)
 }
 
-/// The same with `--verbose`, and where the time went.
+/// [`gemmtree`] for `gemmtree-board`, on this machine.
+pub(crate) fn board(arguments: &[&str]) -> anyhow::Result<Vec<Value>> {
+    let this = env::current_exe().context("could not find this program")?;
+    let mut command = Command::new(this.with_file_name("gemmtree-board"));
+    command.args(arguments);
+    let output = command.stderr(Stdio::inherit()).output().with_context(|| missing(&command))?;
+    objects("gemmtree-board", arguments, output.status, output.stdout)
+}
+
+/// [`gemmtree`] with `--verbose`, and where the time went.
 pub(crate) fn gemmtree_timed(arguments: &[&str]) -> anyhow::Result<(Vec<Value>, Vec<Lap>)> {
     let mut command = command(arguments)?;
     command.arg("--verbose").stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -25,7 +34,7 @@ pub(crate) fn gemmtree_timed(arguments: &[&str]) -> anyhow::Result<(Vec<Value>, 
     let told = thread::spawn(|| listen(told));
     let output = child.wait_with_output().with_context(|| missing(&command))?;
     let laps = told.join().map_err(|_| anyhow!("could not read what `gemmtree` told"))?;
-    Ok((objects(arguments, output.status, output.stdout)?, laps))
+    Ok((objects("gemmtree", arguments, output.status, output.stdout)?, laps))
 }
 
 /// Passes on what a program tells; returns the steps that it tells the time of.
@@ -50,8 +59,13 @@ fn missing(command: &Command) -> String {
     format!("could not run `{}`; build it first", command.get_program().display())
 }
 
-fn objects(arguments: &[&str], status: ExitStatus, stdout: Vec<u8>) -> anyhow::Result<Vec<Value>> {
-    let shown = format!("gemmtree {}", arguments.join(" "));
+fn objects(
+    program: &str,
+    arguments: &[&str],
+    status: ExitStatus,
+    stdout: Vec<u8>,
+) -> anyhow::Result<Vec<Value>> {
+    let shown = format!("{program} {}", arguments.join(" "));
     if !status.success() {
         bail!("`{shown}` failed ({status})");
     }

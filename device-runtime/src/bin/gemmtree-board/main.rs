@@ -1,5 +1,6 @@
 //! `gemmtree-board`: measure, compile, check and run, on the device.
 
+mod allocations;
 mod cmd;
 mod guard;
 mod output;

@@ -1,4 +1,4 @@
-//! A kernel function and the arguments that were set last: what has not changed is not set again.
+//! Kernel functions and the arguments that were set last: what has not changed is not set again.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -52,6 +52,12 @@ pub(super) struct Values {
 }
 
 impl Values {
+    /// Whether there is nothing to set.
+    fn is(&self, other: &Self) -> bool {
+        let same = self.memory.iter().zip(&other.memory).all(|(one, other)| one.is(*other));
+        self.short == other.short && self.long == other.long && same
+    }
+
     pub(super) fn of(arguments: &Arguments<'_, OpenClBuffer>) -> Self {
         let call = arguments.problem().problem();
         let shape = call.shape;
@@ -88,77 +94,98 @@ impl Values {
     }
 }
 
-/// A kernel function.
-pub(super) struct Function {
-    kernel: Owned<Kernel>,
+/// The kernel functions of a program, whose arguments are the same.
+pub(super) struct Functions {
+    kernels: Vec<Owned<Kernel>>,
+    /// Whether they take parts and scratch memory.
+    take_scratch: bool,
     /// What was set last; nothing if the driver refused a part of it.
     set: Option<Values>,
 }
 
-// SAFETY: the handles in `set` are only compared and handed to the driver, which may be called from
-// any thread; a kernel is used by one thread at a time, since it is not shared.
-unsafe impl Send for Function {}
+// SAFETY: the handles in `set` are only handed to the driver, which may be called from any thread; a
+// kernel is used by one thread at a time, since it is not shared.
+unsafe impl Send for Functions {}
 
-impl Function {
-    pub(super) fn new(kernel: Owned<Kernel>) -> Self {
-        Self { kernel, set: None }
+impl Functions {
+    pub(super) fn new(kernels: Vec<Owned<Kernel>>, take_scratch: bool) -> Self {
+        Self { kernels, take_scratch, set: None }
     }
 
-    pub(super) fn kernel(&self) -> &Kernel {
-        &self.kernel
+    pub(super) fn get(&self, number: usize) -> Result<&Kernel, DeviceError> {
+        let kernel = self.kernels.get(number).ok_or(DeviceError::NoFunction(number))?;
+        Ok(kernel)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Kernel> {
+        self.kernels.iter().map(|kernel| &**kernel)
     }
 
     /// Set what differs from what was set last.
     ///
     /// # Errors
     /// The driver's refusal.
+    #[inline]
     pub(super) fn set(
         &mut self,
         library: &OpenClRuntime,
         values: &Values,
-        takes_scratch: bool,
     ) -> Result<(), DeviceError> {
+        if self.set.as_ref().is_some_and(|set| set.is(values)) {
+            return Ok(());
+        }
         let before = self.set.take();
-        let old = before.as_ref();
+        for kernel in &self.kernels {
+            self.set_one(library, kernel, values, before.as_ref())?;
+        }
+        self.set = Some(*values);
+        Ok(())
+    }
+
+    fn set_one(
+        &self,
+        library: &OpenClRuntime,
+        kernel: &Kernel,
+        values: &Values,
+        old: Option<&Values>,
+    ) -> Result<(), DeviceError> {
         // Parts and scratch memory are the last of their kind.
-        let left_out = usize::from(!takes_scratch);
-        for (at, (value, index)) in
-            values.short.iter().zip(SHORT).take(SHORT.len() - left_out).enumerate()
-        {
+        let left_out = usize::from(!self.take_scratch);
+        let short = values.short.iter().zip(SHORT).take(SHORT.len() - left_out);
+        for (at, (value, index)) in short.enumerate() {
             if old.and_then(|old| old.short.get(at)) != Some(value) {
-                self.put(library, index, value)?;
+                put(library, kernel, index, value)?;
             }
         }
         for (at, (value, index)) in values.long.iter().zip(LONG).enumerate() {
             if old.and_then(|old| old.long.get(at)) != Some(value) {
-                self.put(library, index, value)?;
+                put(library, kernel, index, value)?;
             }
         }
         let memory = values.memory.iter().zip(&values.handles).zip(MEMORY);
         for (at, ((identity, handle), index)) in memory.take(MEMORY.len() - left_out).enumerate() {
             let same = old.and_then(|old| old.memory.get(at)).is_some_and(|old| old.is(*identity));
             if !same {
-                self.put(library, index, handle)?;
+                put(library, kernel, index, handle)?;
             }
         }
-        self.set = Some(*values);
         Ok(())
     }
+}
 
-    /// Set one argument. Types and order are those of the kernel functions, which every family's
-    /// source declares alike.
-    fn put<T>(
-        &self,
-        library: &OpenClRuntime,
-        index: cl_uint,
-        value: &T,
-    ) -> Result<(), DeviceError> {
-        let pointer: *const c_void = ptr::from_ref(value).cast();
-        match library.clSetKernelArg(self.kernel.get(), index, size_of::<T>(), pointer) {
-            Some(CL_SUCCESS) => Ok(()),
-            Some(code) => Err(failed("clSetKernelArg")(ClError(code))),
-            None => Err(library_gone("clSetKernelArg")),
-        }
+/// Set one argument. Types and order are those of the kernel functions, which every family's source
+/// declares alike.
+fn put<T>(
+    library: &OpenClRuntime,
+    kernel: &Kernel,
+    index: cl_uint,
+    value: &T,
+) -> Result<(), DeviceError> {
+    let pointer: *const c_void = ptr::from_ref(value).cast();
+    match library.clSetKernelArg(kernel.get(), index, size_of::<T>(), pointer) {
+        Some(CL_SUCCESS) => Ok(()),
+        Some(code) => Err(failed("clSetKernelArg")(ClError(code))),
+        None => Err(library_gone("clSetKernelArg")),
     }
 }
 

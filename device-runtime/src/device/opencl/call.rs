@@ -12,7 +12,7 @@ use super::arguments::Values;
 use super::{OpenCl, OpenClBuffer, OpenClEvent, OpenClKernel, failed, library_gone, sizes};
 use crate::device::{Armed, Bare};
 use crate::{Arguments, DeviceError};
-use kernels::Launch;
+use kernels::{Launch, Launches};
 
 const ENQUEUE: &str = "clEnqueueNDRangeKernel";
 const MARKER: &str = "clEnqueueMarkerWithWaitList";
@@ -31,9 +31,7 @@ impl OpenCl {
             self.check_mine("buffer", buffer.context)?;
         }
         let values = Values::of(arguments);
-        for function in &mut kernel.functions {
-            function.set(self.library, &values, kernel.takes_scratch)?;
-        }
+        kernel.functions.set(self.library, &values)?;
         Ok(Armed::new(kernel))
     }
 
@@ -46,8 +44,7 @@ impl OpenCl {
         event: *mut cl_event,
     ) -> Result<(), DeviceError> {
         self.check_mine("kernel", kernel.context)?;
-        let function = kernel.functions.get(launch.function);
-        let function = function.ok_or(DeviceError::NoFunction(launch.function))?;
+        let function = kernel.functions.get(launch.function)?;
         let offset = sizes(launch.offset)?;
         let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
         let (count, list) = list(wait)?;
@@ -58,7 +55,7 @@ impl OpenCl {
         // one; `wait` is a list of events, by the layout of `OpenClEvent`.
         let code = self.library.clEnqueueNDRangeKernel(
             self.queue(),
-            function.kernel().get(),
+            function.get(),
             3,
             offset.as_ptr(),
             global.as_ptr(),
@@ -73,29 +70,33 @@ impl OpenCl {
     pub(super) fn repeated<'k>(
         &'k self,
         kernel: Armed<'k, OpenClKernel>,
-        launch: &Launch,
+        launches: &Launches,
     ) -> Result<Bare<'k>, DeviceError> {
         self.check_mine("kernel", kernel.context)?;
         let kernel: &'k OpenClKernel = kernel.into_kernel();
-        let function = kernel.functions.get(launch.function);
-        let function = function.ok_or(DeviceError::NoFunction(launch.function))?.kernel().get();
-        let offset = sizes(launch.offset)?;
-        let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
+        let mut enqueues = Vec::with_capacity(launches.len());
+        for launch in launches.iter() {
+            let function = kernel.functions.get(launch.function)?;
+            let (global, local) = (sizes(launch.global)?, sizes(launch.local)?);
+            enqueues.push((function.get(), sizes(launch.offset)?, global, local));
+        }
         let (library, queue) = (self.library, self.queue());
         // As above; kernel, buffers and queue are borrowed for as long as the closure lives.
         Ok(Box::new(move || {
-            let code = library.clEnqueueNDRangeKernel(
-                queue,
-                function,
-                3,
-                offset.as_ptr(),
-                global.as_ptr(),
-                local.as_ptr(),
-                0,
-                ptr::null(),
-                ptr::null_mut(),
-            );
-            done(ENQUEUE, code)
+            enqueues.iter().try_for_each(|(function, offset, global, local)| {
+                let code = library.clEnqueueNDRangeKernel(
+                    queue,
+                    *function,
+                    3,
+                    offset.as_ptr(),
+                    global.as_ptr(),
+                    local.as_ptr(),
+                    0,
+                    ptr::null(),
+                    ptr::null_mut(),
+                );
+                done(ENQUEUE, code)
+            })
         }))
     }
 

@@ -44,8 +44,8 @@ pub(super) struct NetworkArgs {
     #[arg(long, requires = "network", default_value_t = SIDE, value_parser = clap::value_parser!(u32).range(i64::from(LEAST_SIDE)..=4096))]
     side: u32,
     /// CLBlast's library, or its folder; else it is looked for where the system has its libraries
-    #[arg(long, value_name = "PATH", requires = "network")]
-    clblast: Option<PathBuf>,
+    #[arg(long, value_name = "PATH", help_heading = "Options")]
+    pub(super) clblast: Option<PathBuf>,
     /// What CLBlast's own tuners found on this device, for a second CLBlast
     #[arg(long, value_name = "FILE", requires = "network")]
     clblast_parameters: Option<PathBuf>,
