@@ -12,24 +12,28 @@
 //            pixel 0  1  2 ...      pixel 0  1  2 ...
 //   row      (channel, filter y, filter x), in this order
 //
-// Work-items: pixels along x, along y, and images of a row, row after row.
+// A work-item writes what all of the filter sees of one channel. Work-items: pixels along x, along y, and
+// images of a channel, channel after channel.
 kernel void columns(global const float *in, global float *b, uint images, uint first, uint count,
                     uint height, uint width, uint filter_height, uint filter_width,
                     uint stride_y, uint stride_x, uint padding_y, uint padding_x,
-                    uint out_height, uint out_width, uint rows) {
+                    uint out_height, uint out_width, uint channels) {
   const uint out_x = get_global_id(0), out_y = get_global_id(1);
-  const uint row = get_global_id(2) / count, image = get_global_id(2) % count;
-  if (out_x >= out_width || out_y >= out_height || row >= rows)
+  const uint channel = get_global_id(2) / count, image = get_global_id(2) % count;
+  if (out_x >= out_width || out_y >= out_height || channel >= channels)
     return;
-  const uint filter_x = row % filter_width, filter_y = row / filter_width % filter_height;
-  const ulong channel = row / (filter_width * filter_height);
-  // What lies before the image wraps around to beyond its end.
-  const uint x = out_x * stride_x + filter_x - padding_x;
-  const uint y = out_y * stride_y + filter_y - padding_y;
-  const ulong plane = (channel * images + first + image) * height * width;
-  const float value = x < width && y < height ? in[plane + (ulong)y * width + x] : 0.0f;
-  const ulong at = ((ulong)row * count + image) * out_height * out_width;
-  b[at + (ulong)out_y * out_width + out_x] = value;
+  const ulong pixels = (ulong)out_height * out_width;
+  const ulong row = (ulong)channel * filter_height * filter_width;
+  global const float *from = in + ((ulong)channel * images + first + image) * height * width;
+  global float *to = b + (row * count + image) * pixels + (ulong)out_y * out_width + out_x;
+  for (uint filter_y = 0; filter_y < filter_height; ++filter_y)
+    for (uint filter_x = 0; filter_x < filter_width; ++filter_x) {
+      // What lies before the image wraps around to beyond its end.
+      const uint x = out_x * stride_x + filter_x - padding_x;
+      const uint y = out_y * stride_y + filter_y - padding_y;
+      *to = x < width && y < height ? from[(ulong)y * width + x] : 0.0f;
+      to += count * pixels;
+    }
 }
 
 // Add a bias of each row, or of each column, to a matrix; with `relu` what is negative becomes zero (NaN

@@ -125,12 +125,11 @@ impl LayerKernels {
         has(device, from, elements(&[layer.channels_in, all, height, width]))?;
         let b = rows.saturating_mul(elements(&[count, out_height, out_width]));
         has(device, to, b)?;
-        let row_count = u32::try_from(rows).map_err(|_| DeviceError::TooLarge("a column"))?;
         let numbers = [
             [all, first, count, height],
             [width, layer.kernel[0], layer.kernel[1], layer.stride[0]],
             [layer.stride[1], layer.padding[0], layer.padding[1], out_height],
-            [out_width, row_count, 0, 0],
+            [out_width, layer.channels_in, 0, 0],
         ];
         let kernel = &self.columns;
         // SAFETY: types and order are those of the kernel function; both buffers are as large as it
@@ -142,7 +141,7 @@ impl LayerKernels {
             })
         };
         set.map_err(failed("clSetKernelArg"))?;
-        let z = rows.saturating_mul(u64::from(count));
+        let z = elements(&[layer.channels_in, count]);
         self.enqueue(device, kernel, [out_width.into(), out_height.into(), z])
     }
 
