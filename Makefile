@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-runtime figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-runtime figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install install-c clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -34,6 +34,7 @@ help:
 	@echo 'make check-aarch64  run it in an emulated ARM root with PoCL (needs root)'
 	@echo 'make check-intel    check the kernels on Intel'"'"'s OpenCL runtime for CPUs (after make peers)'
 	@echo 'make install        put both programs under PREFIX ($(PREFIX))'
+	@echo 'make install-c      put the C library and its headers there'
 	@echo 'make clean          remove what was built'
 
 setup:
@@ -138,6 +139,10 @@ check-aarch64: aarch64
 install: build
 	install -D --mode 755 $(BIN)/gemmtree $(DESTDIR)$(PREFIX)/bin/gemmtree
 	install -D --mode 755 $(BIN)/gemmtree-board $(DESTDIR)$(PREFIX)/bin/gemmtree-board
+
+# Headers, both kinds of library, and what pkg-config and CMake look for.
+install-c: build
+	bash device-runtime/capi/install.sh $(BIN) $(PREFIX)
 
 clean:
 	$(CARGO) clean

@@ -1,0 +1,218 @@
+//! The kernels of one bundle on one device of the caller's context, and calls of them.
+
+use std::time::Duration;
+
+use device_runtime::opencl::{OpenClBuffer, OpenClEvent};
+use device_runtime::{Call, HostTimes, OpenCl, Runtime};
+use kernels::Problem;
+use kernels::bundle::Bundle;
+use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem};
+use selector_core::{KernelId, Precision};
+
+use crate::problem::Call as Asked;
+use crate::status::Failure;
+use crate::{explain, raw};
+
+type Loaded<'a> = Runtime<'a, OpenCl>;
+
+self_cell::self_cell!(
+    /// A runtime and the bundle's bytes, in which its model lies.
+    struct Kernels {
+        owner: Vec<u8>,
+        #[not_covariant]
+        dependent: Loaded,
+    }
+);
+
+/// A bundle on a device. What is here is one thread's at a time.
+pub(crate) struct Engine {
+    kernels: Kernels,
+    device: cl_device_id,
+    /// How numbers of 16 bits are added up.
+    pub(crate) half: Precision,
+    /// Whether calls are timed.
+    timing: bool,
+    /// The last call that was.
+    timed: Option<Call<OpenClEvent>>,
+    scratch: Option<OpenClBuffer>,
+}
+
+// SAFETY: OpenCL objects may be used by any thread, and kernels by one at a time: calls take `&mut self`.
+unsafe impl Send for Engine {}
+
+/// What a call is enqueued with.
+pub(crate) struct Surroundings<'a> {
+    /// Where.
+    pub(crate) queue: cl_command_queue,
+    /// What it begins after.
+    pub(crate) waits: &'a [cl_event],
+    /// Whether an event is wanted.
+    pub(crate) event: bool,
+}
+
+/// `gemmtree_times`: what a timed call took, in nanoseconds.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(C)]
+pub struct Times {
+    select: u64,
+    arguments: u64,
+    enqueue: u64,
+    device: u64,
+}
+
+impl Engine {
+    /// Check a bundle in full and load its kernels.
+    ///
+    /// # Errors
+    /// [`Failure::Bundle`] before a driver sees a byte; a bundle of another driver; or the driver's refusal.
+    pub(crate) fn load(
+        context: cl_context,
+        device: cl_device_id,
+        bundle: Vec<u8>,
+    ) -> Result<Self, Failure> {
+        let opencl = OpenCl::with_context(raw::context(context, device)?)?;
+        let kernels = Kernels::try_new(bundle, |bytes| {
+            let bundle = Bundle::parse(bytes)?;
+            Ok::<_, Failure>(Runtime::load(opencl, &bundle)?)
+        })?;
+        let half = Precision::F16;
+        Ok(Self { kernels, device, half, timing: false, timed: None, scratch: None })
+    }
+
+    /// Multiply; the event that was wanted is complete when all of the call is.
+    ///
+    /// # Errors
+    /// [`Failure`]; nothing of the call runs if its arguments are at fault.
+    pub(crate) fn multiply(
+        &mut self,
+        call: &Asked,
+        buffers: [cl_mem; 3],
+        surroundings: &Surroundings<'_>,
+    ) -> Result<Option<cl_event>, Failure> {
+        let problem = call.problem()?;
+        let [a, b, c] = buffers;
+        let buffers = if call.exchanges() { [b, a, c] } else { [a, b, c] };
+        self.follow(surroundings.queue)?;
+        if let Some(buffers) = held(&problem, buffers)? {
+            let Self { kernels, scratch, timed, timing, .. } = self;
+            kernels.with_dependent_mut(|_, runtime| {
+                raw::wait_for(surroundings.queue, surroundings.waits)?;
+                let buffers = buffers.each_ref();
+                let done = match scratch {
+                    Some(scratch) => runtime.gemm_scratch(problem, buffers, scratch),
+                    None => runtime.gemm(problem, buffers),
+                }?;
+                if *timing {
+                    *timed = Some(done);
+                }
+                Ok::<_, Failure>(())
+            })?;
+        } else {
+            raw::wait_for(surroundings.queue, surroundings.waits)?;
+            self.timed = None;
+        }
+        surroundings.event.then(|| raw::end_of_all(surroundings.queue)).transpose()
+    }
+
+    /// Enqueue on this queue from here on.
+    fn follow(&mut self, queue: cl_command_queue) -> Result<(), Failure> {
+        let device = self.device;
+        self.kernels.with_dependent_mut(|_, runtime| {
+            // The queue of before is held, so that no other has its address.
+            if runtime.device().queue() != queue {
+                runtime.device_mut().use_queue(raw::queue(queue, device)?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// What the kernel of choice wants.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub(crate) fn scratch_bytes(&self, shape: &Asked) -> Result<u64, Failure> {
+        let problem = shape.packed()?;
+        self.kernels.with_dependent(|_, runtime| Ok(runtime.scratch_bytes(&problem)?))
+    }
+
+    /// Have at least this much scratch memory.
+    ///
+    /// # Errors
+    /// A queue of another context, or the driver's refusal.
+    pub(crate) fn reserve(&mut self, queue: cl_command_queue, bytes: u64) -> Result<(), Failure> {
+        self.follow(queue)?;
+        self.kernels.with_dependent_mut(|_, runtime| Ok(runtime.reserve(bytes)?))
+    }
+
+    /// Use the caller's own scratch memory, or none of the caller's.
+    ///
+    /// # Errors
+    /// It is none that kernels can use.
+    pub(crate) fn set_scratch(&mut self, scratch: cl_mem) -> Result<(), Failure> {
+        self.scratch = if scratch.is_null() { None } else { Some(raw::buffer(scratch)?) };
+        Ok(())
+    }
+
+    /// The kernel that a call would launch, and its name; the universal one where there is nothing to do.
+    ///
+    /// # Errors
+    /// The class was not shipped, or no buffers hold the matrices.
+    pub(crate) fn select(&self, shape: &Asked) -> Result<(KernelId, String), Failure> {
+        let problem = shape.packed()?;
+        self.kernels.with_dependent(|_, runtime| {
+            let id =
+                runtime.select(&problem, self.scratch.as_ref())?.unwrap_or(KernelId::UNIVERSAL);
+            Ok((id, explain::name(runtime, id)))
+        })
+    }
+
+    /// Why.
+    ///
+    /// # Errors
+    /// As [`Self::select`].
+    pub(crate) fn explain(&self, shape: &Asked) -> Result<String, Failure> {
+        let problem = shape.packed()?;
+        self.kernels.with_dependent(|_, runtime| {
+            Ok(explain::text(runtime, &problem, self.scratch.as_ref())?)
+        })
+    }
+
+    /// Whether the calls to come are timed.
+    pub(crate) fn set_timing(&mut self, wanted: bool) {
+        self.timing = wanted;
+        self.timed = None;
+        self.kernels.with_dependent_mut(|_, runtime| runtime.want_events(wanted));
+    }
+
+    /// What the last timed call took; waits for it.
+    ///
+    /// # Errors
+    /// [`Failure::NotTimed`], or the clock gives no time.
+    pub(crate) fn times(&self) -> Result<Times, Failure> {
+        let call = self.timed.as_ref().ok_or(Failure::NotTimed)?;
+        let device = self.kernels.with_dependent(|_, runtime| runtime.nanoseconds(call))?;
+        let HostTimes { select, arguments, enqueue } = call.host;
+        let [select, arguments, enqueue] = [select, arguments, enqueue].map(nanoseconds);
+        Ok(Times { select, arguments, enqueue, device })
+    }
+}
+
+/// Hold the buffers of a problem; `None` if it needs no kernel. Where A or B is not read, C stands in for it.
+fn held(problem: &Problem, buffers: [cl_mem; 3]) -> Result<Option<[OpenClBuffer; 3]>, Failure> {
+    let needs = problem.buffer_lengths()?;
+    for ((name, buffer), need) in ["A", "B", "C"].into_iter().zip(buffers).zip(needs) {
+        if buffer.is_null() && need > 0 {
+            return Err(Failure::Argument(format!("the buffer of {name} is NULL")));
+        }
+    }
+    let [a, b, c] = buffers;
+    if c.is_null() {
+        return Ok(None);
+    }
+    let or_c = |buffer: cl_mem| raw::buffer(if buffer.is_null() { c } else { buffer });
+    Ok(Some([or_c(a)?, or_c(b)?, raw::buffer(c)?]))
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

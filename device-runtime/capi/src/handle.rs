@@ -1,0 +1,153 @@
+//! A handle: an engine that one thread uses at a time.
+
+use std::ffi::{CStr, OsStr, c_char, c_void};
+use std::path::Path;
+use std::sync::{Mutex, TryLockError};
+use std::{fs, ptr, slice};
+
+use opencl3::types::{cl_context, cl_device_id};
+
+use crate::engine::Engine;
+use crate::guard::{guarded, guarded_or};
+use crate::status::Failure;
+
+/// `gemmtree_handle`.
+pub struct Handle(Mutex<Engine>);
+
+/// Do something with the engine of a handle that no other thread is using.
+///
+/// # Safety
+/// `handle` is null or a live handle.
+///
+/// # Errors
+/// A null handle, one in use or one that a panic has left; or those of `work`.
+pub(crate) unsafe fn with<T>(
+    handle: *mut Handle,
+    work: impl FnOnce(&mut Engine) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    // SAFETY: a live handle, of which nobody has a unique reference.
+    let handle = unsafe { handle.as_ref() }.ok_or_else(|| null("handle"))?;
+    match handle.0.try_lock() {
+        Ok(mut engine) => work(&mut engine),
+        Err(TryLockError::WouldBlock) => Err(Failure::Busy),
+        Err(TryLockError::Poisoned(_)) => {
+            Err(Failure::Panicked("one of its earlier calls ended in a panic".to_owned()))
+        }
+    }
+}
+
+/// A null pointer where there must be none.
+pub(crate) fn null(name: &str) -> Failure {
+    Failure::Argument(format!("{name} is NULL"))
+}
+
+/// See the header.
+///
+/// # Safety
+/// The OpenCL objects are live ones or null, `path` is null or ends with a zero byte, and `handle` is null or
+/// has room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_create_from_file(
+    context: cl_context,
+    device: cl_device_id,
+    path: *const c_char,
+    handle: *mut *mut Handle,
+) -> i32 {
+    // SAFETY: as promised by the caller.
+    let read = || unsafe { file(path) };
+    // SAFETY: as promised by the caller.
+    guarded(|| unsafe { create(context, device, read, handle) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// The OpenCL objects are live ones or null, `bundle` is null or has `length` bytes, and `handle` is null or has
+/// room for a pointer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_create_from_memory(
+    context: cl_context,
+    device: cl_device_id,
+    bundle: *const c_void,
+    length: usize,
+    handle: *mut *mut Handle,
+) -> i32 {
+    let read = || {
+        if bundle.is_null() {
+            return Err(null("bundle"));
+        }
+        if isize::try_from(length).is_err() {
+            return Err(Failure::TooLarge { name: "length", value: length });
+        }
+        // SAFETY: as promised by the caller, and no longer than memory can be.
+        Ok(unsafe { slice::from_raw_parts(bundle.cast::<u8>(), length) }.to_vec())
+    };
+    // SAFETY: as promised by the caller.
+    guarded(|| unsafe { create(context, device, read, handle) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `handle` is null or a live handle that no thread uses or will use.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_destroy(handle: *mut Handle) {
+    guarded_or((), || {
+        if !handle.is_null() {
+            // SAFETY: `create` made it by `into_raw`, and nobody uses it any more.
+            drop(unsafe { Box::from_raw(handle) });
+        }
+    });
+}
+
+/// Make a handle of the bundle that `read` gives.
+///
+/// # Safety
+/// `handle` is null or has room for a pointer; the OpenCL objects are live ones or null.
+unsafe fn create(
+    context: cl_context,
+    device: cl_device_id,
+    read: impl FnOnce() -> Result<Vec<u8>, Failure>,
+    handle: *mut *mut Handle,
+) -> Result<(), Failure> {
+    if handle.is_null() {
+        return Err(null("handle"));
+    }
+    // SAFETY: not null, and has room.
+    unsafe { handle.write(ptr::null_mut()) };
+    for (name, is_null) in [("context", context.is_null()), ("device", device.is_null())] {
+        if is_null {
+            return Err(null(name));
+        }
+    }
+    let engine = Engine::load(context, device, read()?)?;
+    // SAFETY: not null, and has room.
+    unsafe { handle.write(Box::into_raw(Box::new(Handle(Mutex::new(engine))))) };
+    Ok(())
+}
+
+/// Read the file with this name.
+///
+/// # Safety
+/// `path` is null or ends with a zero byte.
+unsafe fn file(path: *const c_char) -> Result<Vec<u8>, Failure> {
+    if path.is_null() {
+        return Err(null("path"));
+    }
+    // SAFETY: not null, and ends with a zero byte.
+    let name = unsafe { CStr::from_ptr(path) };
+    let path = name.to_string_lossy().into_owned();
+    fs::read(file_name(name)).map_err(|source| Failure::File { path, source })
+}
+
+#[cfg(unix)]
+fn file_name(name: &CStr) -> &Path {
+    use std::os::unix::ffi::OsStrExt;
+    Path::new(OsStr::from_bytes(name.to_bytes()))
+}
+
+/// Where names are text; one that is none names no file.
+#[cfg(not(unix))]
+fn file_name(name: &CStr) -> &Path {
+    Path::new(OsStr::new(name.to_str().unwrap_or_default()))
+}
