@@ -54,7 +54,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let mut runtime = file::load(&args.bundle, device, &bundle)?;
     let load_ns = begun.elapsed().as_nanos() as u64;
     let place = args.network.clblast.as_slice();
-    let clblast = match Clblast::shipped(place) {
+    let mut clblast = match Clblast::shipped(place) {
         Ok(clblast) => Some(clblast),
         Err(error) if place.is_empty() => {
             out.note(format_args!("note: without CLBlast beside it: {error}"));
@@ -71,15 +71,23 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         runtime.reserve(runtime.scratch_bytes(&problem)?)?;
         let overhead = Overhead::measure(&mut runtime, problem, memory, args.calls)?;
         let allocations = allocations(&mut runtime, problem, memory, args.calls)?;
-        let clblast = match &clblast {
-            Some(clblast) => Some(beside(clblast, &mut runtime, problem, memory, &overhead)?),
-            None => None,
+        let beside = clblast
+            .as_ref()
+            .map(|clblast| beside(clblast, &mut runtime, problem, memory, &overhead));
+        let beside = match beside.transpose() {
+            // One that nobody asked for and that cannot work here is no reason to end.
+            Err(error) if place.is_empty() && runtime.device().finish().is_ok() => {
+                out.note(format_args!("note: without CLBlast beside it: {error:#}"));
+                clblast = None;
+                None
+            }
+            measured => measured?,
         };
         let id = runtime.select(&problem, None)?;
         let name = id.and_then(|id| runtime.configurations().get(usize::from(id.0)));
         let name = name.map(ToString::to_string).unwrap_or_default();
         let is_first = lines.is_empty();
-        let line = Line::new(*shape, name, &overhead, allocations, clblast, is_first);
+        let line = Line::new(*shape, name, &overhead, allocations, beside, is_first);
         out.result(&line)?;
         lines.push(line);
     }
