@@ -141,7 +141,8 @@ install: build
 	install -D --mode 755 $(BIN)/gemmtree-board $(DESTDIR)$(PREFIX)/bin/gemmtree-board
 
 # Headers, both kinds of library, and what pkg-config and CMake look for.
-install-c: build
+install-c: setup
+	$(CARGO) build --release --package gemmtree
 	bash device-runtime/capi/install.sh $(BIN) $(PREFIX)
 
 clean:

@@ -5,6 +5,9 @@
  *     cc clblast_client.c $(pkg-config --cflags --libs gemmtree) -lOpenCL       the same file, CLBlast's own header
  *     cc -DCLBLAST_HEADER='<gemmtree_clblast.h>' clblast_client.c ...           where CLBlast is not installed
  */
+/* clCreateCommandQueue is that of OpenCL 1.2. */
+#define CL_TARGET_OPENCL_VERSION 120
+
 #include <stdio.h>
 #include <stdlib.h>
 
