@@ -6,6 +6,22 @@
 //!
 //! [`measure`] times configurations, [`collect`](mod@collect) does so for a whole plan in a child
 //! process, [`check`] compares kernels with the reference.
+//!
+//! Nothing here panics, whatever it is given: what could is denied outside tests, and every lookup that may
+//! find nothing has an answer for that.
+
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
 
 pub mod check;
 pub mod clblast;

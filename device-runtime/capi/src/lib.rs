@@ -3,7 +3,15 @@
 //! The headers are the contract. Here each exported function reads C's numbers into checked types
 //! ([`problem`], [`raw`]), does what it is for on an [`engine`] inside [`guard`], and ends with a
 //! [`status`]: no failure and no panic gets out in any other way.
-#![deny(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![deny(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::todo,
+    clippy::unimplemented,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
 #![expect(unsafe_code, reason = "C calls and is called by pointers")]
 
 mod ask;

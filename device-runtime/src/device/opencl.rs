@@ -175,19 +175,19 @@ impl OpenCl {
     /// # Errors
     /// No library, platform or device; several that match; or the driver's refusal.
     pub fn open(wanted: Option<&str>) -> Result<Self, DeviceError> {
-        let mut found = devices()?;
+        let found = devices()?;
         let lines: Vec<String> = found.iter().map(Found::line).collect();
-        let matching: Vec<usize> = (0..found.len())
-            .filter(|at| wanted.is_none_or(|wanted| found[*at].matches(wanted)))
-            .collect();
-        match matching[..] {
-            [at] => Self::from_found(found.swap_remove(at)),
-            [] => {
+        let is_wanted = |found: &Found| wanted.is_none_or(|wanted| found.matches(wanted));
+        let mut matching: Vec<Found> = found.into_iter().filter(is_wanted).collect();
+        match (matching.pop(), matching.is_empty()) {
+            (Some(found), true) => Self::from_found(found),
+            (Some(last), false) => {
+                matching.push(last);
+                Err(DeviceError::Ambiguous(matching.iter().map(Found::line).collect()))
+            }
+            (None, _) => {
                 let wanted = wanted.unwrap_or("any").to_owned();
                 Err(DeviceError::NoDevice { wanted, have: lines })
-            }
-            _ => {
-                Err(DeviceError::Ambiguous(matching.iter().map(|at| lines[*at].clone()).collect()))
             }
         }
     }

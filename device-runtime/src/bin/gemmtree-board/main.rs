@@ -1,5 +1,18 @@
 //! `gemmtree-board`: measure, compile, check and run, on the device.
 
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::todo,
+        clippy::unimplemented,
+        clippy::unreachable,
+        clippy::unwrap_used
+    )
+)]
+
 mod allocations;
 mod cmd;
 mod guard;

@@ -80,9 +80,9 @@ fn multiply<T: Element + Pod>(
         shape: args.shape.to_string(),
         class: args.class.to_string(),
         kernel: call.kernel.map(|id| id.0),
-        configuration: call
-            .kernel
-            .map(|id| runtime.configurations()[usize::from(id.0)].to_string()),
+        configuration: call.kernel.and_then(|id| {
+            runtime.configurations().get(usize::from(id.0)).map(ToString::to_string)
+        }),
         cold_ns,
         host_ns: host_ns(call.host),
         device_ns,
