@@ -4,6 +4,7 @@ mod clock;
 pub mod mock;
 pub mod opencl;
 
+use std::num::NonZeroU64;
 use std::ops::Deref;
 
 pub use clock::Reading;
@@ -94,6 +95,18 @@ pub trait Device {
         kernel: &'k mut Self::Kernel,
         arguments: &Arguments<'k, Self::Buffer>,
     ) -> Result<Armed<'k, Self::Kernel>, DeviceError>;
+
+    /// Whether the kernel's arguments are still those that were set last, of the call that was
+    /// [known](Arguments::known_by) as `known`, with these very buffers; a device that cannot tell says no.
+    fn still_set(
+        &self,
+        _kernel: &Self::Kernel,
+        _known: NonZeroU64,
+        _buffers: [&Self::Buffer; 3],
+        _scratch: Option<&Self::Buffer>,
+    ) -> bool {
+        false
+    }
 
     /// Whether launches run one after the other. Where they do not, each begins when it can, unless
     /// it is told to wait.
@@ -213,6 +226,7 @@ pub struct Arguments<'a, B> {
     buffers: [&'a B; 3],
     parts: u32,
     scratch: Option<&'a B>,
+    known: Option<NonZeroU64>,
 }
 
 impl<'a, B> Arguments<'a, B> {
@@ -227,17 +241,19 @@ impl<'a, B> Arguments<'a, B> {
     ) -> Result<Self, ProblemError> {
         let size = problem.class.element().bytes();
         let [a, b, c] = buffers.map(|buffer| device.bytes(buffer) / size);
-        Ok(Self { problem: problem.check(a, b, c)?, buffers, parts: 1, scratch: None })
+        Ok(Self { problem: problem.check(a, b, c)?, buffers, parts: 1, scratch: None, known: None })
     }
 
-    /// What is known to fit its buffers, into how many parts k is split, and what scratch memory.
-    pub(crate) fn known(
+    /// What is known to fit its buffers, into how many parts k is split, and what scratch memory; and what
+    /// all of it but the buffers is known by.
+    pub(crate) fn of_known(
         problem: CheckedProblem,
         buffers: [&'a B; 3],
         parts: u32,
         scratch: Option<&'a B>,
+        known: Option<NonZeroU64>,
     ) -> Self {
-        Self { problem, buffers, parts, scratch }
+        Self { problem, buffers, parts, scratch, known }
     }
 
     /// The same for the kernel of `configuration`: into how many parts it splits k and, if it wants
@@ -284,6 +300,13 @@ impl<'a, B> Arguments<'a, B> {
     #[must_use]
     pub fn parts(&self) -> u32 {
         self.parts
+    }
+
+    /// A number that stands for everything here but the buffers, on this kernel: whatever else is set, and
+    /// that the matrices fit. None if it is used once.
+    #[must_use]
+    pub fn known_by(&self) -> Option<NonZeroU64> {
+        self.known
     }
 
     /// The scratch memory, if the kernel wants any.
@@ -446,6 +469,19 @@ pub enum DeviceError {
     /// The driver says nothing of the size of a number it gave.
     #[error("{0} does not fit this machine's sizes")]
     TooLarge(&'static str),
+}
+
+impl DeviceError {
+    /// Whether another kernel may do better with the same call: not where the fault is that of the queue, of
+    /// the events or of the caller's memory.
+    pub(crate) fn may_be_the_kernels(&self) -> bool {
+        /// No device, failed before, context, queue, memory object, wait list.
+        const OTHERS: [i32; 8] = [-1, -2, -14, -33, -34, -36, -38, -57];
+        match self {
+            Self::Call { code, .. } => !OTHERS.contains(code),
+            _ => false,
+        }
+    }
 }
 
 fn list(lines: &[String]) -> String {

@@ -1,22 +1,21 @@
 //! A loaded bundle: select, set arguments, enqueue.
 //!
-//! A call that repeats one of the last problems finds its kernel and launches in `recent`; the device
-//! sets what has changed of the arguments. So it allocates nothing, locks nothing, and reads no clock
-//! unless host times are wanted.
+//! What a call does is in `call`.
 
+mod call;
+mod laps;
 mod recent;
 
 use std::mem;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kernels::bundle::{Bundle, DriverKey};
 use kernels::{CheckedProblem, Configuration, Problem, ProblemError};
 use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
 use crate::scratch::Scratch;
-use crate::steps::Wishes;
-use crate::{Arguments, Bare, Device, DeviceError, Events, steps};
-use recent::{Asked, Choice, Recent};
+use crate::{Bare, Device, DeviceError, Events};
+use recent::{Asked, Recent};
 
 /// Splits of the largest tree that is unpacked; a larger one is walked in the bundle.
 const SPLITS: usize = 2048;
@@ -223,6 +222,9 @@ impl<'a, D: Device> Runtime<'a, D> {
 
     /// Multiply: choose the kernel, set its arguments and enqueue it; returns before it is done.
     ///
+    /// Where the driver does not launch the kernel, the next of the leaf is taken, in the end the universal one;
+    /// the kernel is [left out](Self::left_out) from then on, unless none could be launched.
+    ///
     /// # Errors
     /// The problem does not fit its buffers, its class was not shipped, or the driver refuses.
     pub fn gemm(
@@ -357,71 +359,6 @@ impl<'a, D: Device> Runtime<'a, D> {
         configuration.map_or(0, |configuration| configuration.scratch(problem))
     }
 
-    /// Multiply by the kernel `id`, or else by the one that the model chooses.
-    fn call(
-        &mut self,
-        id: Option<KernelId>,
-        problem: Problem,
-        buffers: [&D::Buffer; 3],
-        options: &CallOptions<'_, D>,
-    ) -> Result<Call<D::Event>, RuntimeError> {
-        let mut laps = Laps::new(self.host_times);
-        let own = options.scratch;
-        let scratch = own.or(self.scratch.buffer());
-        let have = scratch.map_or(0, |buffer| self.device.bytes(buffer));
-        let asked = Asked { id, problem, scratch: have };
-        if !self.recent.knows(&asked) {
-            let choice = self.choice(&asked)?;
-            self.recent.learn(&asked, choice);
-        }
-        let Self { device, programs, recent, scratch_users, events, .. } = self;
-        let Some(choice) = recent.get(&asked) else {
-            return Err(RuntimeError::ClassNotShipped(problem.class));
-        };
-        choice.check(buffers.map(|buffer| device.bytes(buffer)))?;
-        let kernel = choice.program.and_then(|at| programs.get_mut(at));
-        let (Some((_, kernel)), Some(id)) = (kernel, choice.id) else {
-            let done = if options.event { Some(device.join(options.wait)?) } else { None };
-            return Ok(Call { kernel: None, events: Events::new(), done, host: laps.select() });
-        };
-        let scratch = scratch.filter(|_| choice.scratch > 0);
-        let is_own = |matrix: &&D::Buffer| own.is_some_and(|own| device.overlap(own, matrix));
-        if scratch.is_some() && buffers.iter().any(is_own) {
-            return Err(DeviceError::ScratchIsMatrix.into());
-        }
-        laps.selected();
-        let arguments = Arguments::known(choice.problem, buffers, choice.parts, scratch);
-        let armed = device.set_arguments(kernel, &arguments)?;
-        laps.set();
-        let keeps_order = device.keeps_order();
-        let shares = scratch.is_some() && !keeps_order;
-        let earlier;
-        let mut wait = options.wait;
-        if shares && !scratch_users.is_empty() {
-            if !wait.is_empty() {
-                scratch_users.push(device.join(wait)?);
-            }
-            earlier = mem::take(scratch_users);
-            wait = &earlier;
-        }
-        let wishes = Wishes { wait, each: *events, done: options.event, last: shares };
-        let enqueued = match steps::in_order(device, &armed, &choice.launches, &wishes) {
-            Ok(enqueued) => enqueued,
-            Err(error) => {
-                // A part of it may be at work in the scratch memory, with no event to tell its end.
-                if shares {
-                    device.finish()?;
-                }
-                return Err(error.into());
-            }
-        };
-        if shares {
-            *scratch_users = enqueued.last;
-        }
-        let host = laps.enqueued();
-        Ok(Call { kernel: Some(id), events: enqueued.events, done: enqueued.done, host })
-    }
-
     /// The driver's part of a call alone, to be repeated, all arguments set; `None` if there is nothing
     /// to do. The memory that was reserved is the scratch memory.
     ///
@@ -439,64 +376,9 @@ impl<'a, D: Device> Runtime<'a, D> {
             return Ok(None);
         };
         let scratch = self.scratch.buffer().filter(|_| choice.scratch > 0);
-        let arguments = Arguments::known(choice.problem, buffers, choice.parts, scratch);
+        let arguments = choice.arguments(buffers, scratch);
         let armed = self.device.set_arguments(kernel, &arguments)?;
         Ok(Some(self.device.bare(armed, &choice.launches)?))
-    }
-
-    /// What a call is made of.
-    fn choice(&self, asked: &Asked) -> Result<Choice, RuntimeError> {
-        let problem = asked.problem;
-        let size = problem.class.element().bytes();
-        let lengths = problem.buffer_lengths()?;
-        let [a, b, c] = lengths;
-        let checked = problem.check(a, b, c)?;
-        let bytes = lengths.map(|elements| elements.saturating_mul(size));
-        if !checked.has_work() {
-            return Ok(Choice::nothing(checked, bytes));
-        }
-        let id = match asked.id {
-            Some(id) => id,
-            None => self.choose(&checked, asked.scratch)?,
-        };
-        let not_shipped = RuntimeError::ClassNotShipped(problem.class);
-        let at = usize::from(id.0);
-        let program = self.class(problem.class)?.programs.get(at).copied().flatten();
-        let (Some(program), Some(configuration)) = (program, self.configurations.get(at)) else {
-            return Err(not_shipped);
-        };
-        let scratch = configuration.scratch(&checked);
-        if scratch > asked.scratch {
-            let (need, have) = (scratch, asked.scratch);
-            return Err(DeviceError::ScratchTooSmall { need, have }.into());
-        }
-        Ok(Choice {
-            problem: checked,
-            bytes,
-            id: Some(id),
-            program: Some(program),
-            parts: configuration.parts(&checked),
-            scratch,
-            launches: configuration.launches(&checked),
-        })
-    }
-
-    /// The best kernel of the leaf that can run and wants no more than `scratch` bytes.
-    fn choose(&self, problem: &CheckedProblem, scratch: u64) -> Result<KernelId, RuntimeError> {
-        let &Problem { class, shape, .. } = problem.problem();
-        let &Class { ref tree, mut usable, .. } = self.class(class)?;
-        let fast = tree.as_ref().map(|tree| tree.choose(shape));
-        loop {
-            let id = match fast {
-                Some(choice) => choice.best_of(usable),
-                None => self.model.select(class, shape).best_of(usable),
-            };
-            // The universal kernel wants none. Any other is asked about once, so this ends.
-            if id == KernelId::UNIVERSAL || self.scratch_of(id, problem) <= scratch {
-                return Ok(id);
-            }
-            usable = usable.without(id);
-        }
     }
 
     fn class(&self, class: ProblemClass) -> Result<&Class<'a>, RuntimeError> {
@@ -548,7 +430,7 @@ impl<'a, D: Device> Runtime<'a, D> {
         self.model.select(problem.class, problem.shape)
     }
 
-    /// Programs that the driver refused to load, and why.
+    /// Programs that the driver refused to load, or to launch when they were chosen, and why.
     #[must_use]
     pub fn left_out(&self) -> &[(String, DeviceError)] {
         &self.left_out
@@ -576,44 +458,6 @@ impl<'a, D: Device> Runtime<'a, D> {
     #[must_use]
     pub fn usable(&self, class: ProblemClass) -> Option<KernelMask> {
         self.class(class).ok().map(|class| class.usable)
-    }
-}
-
-/// The host's clock, read only if it is wanted.
-struct Laps {
-    last: Option<Instant>,
-    times: HostTimes,
-}
-
-impl Laps {
-    fn new(wanted: bool) -> Self {
-        Self { last: wanted.then(Instant::now), times: HostTimes::default() }
-    }
-
-    #[inline]
-    fn lap(last: &mut Option<Instant>) -> Duration {
-        last.as_mut().map_or(Duration::ZERO, |last| {
-            let now = Instant::now();
-            now.duration_since(mem::replace(last, now))
-        })
-    }
-
-    fn selected(&mut self) {
-        self.times.select = Self::lap(&mut self.last);
-    }
-
-    fn select(mut self) -> HostTimes {
-        self.selected();
-        self.times
-    }
-
-    fn set(&mut self) {
-        self.times.arguments = Self::lap(&mut self.last);
-    }
-
-    fn enqueued(mut self) -> HostTimes {
-        self.times.enqueue = Self::lap(&mut self.last);
-        self.times
     }
 }
 
@@ -730,6 +574,54 @@ mod tests {
         let bytes = write(["junk", &format!("mock:{}", names[1])]);
         let bundle = Bundle::parse(&bytes).unwrap();
         assert!(matches!(Runtime::load(Mock::default(), &bundle), Err(RuntimeError::Device(_))));
+    }
+
+    #[test]
+    fn a_kernel_that_is_not_launched_gives_way_to_the_next_of_its_leaf_and_is_remembered() {
+        let model = model_of(&[KERNEL, "tile:1x1x1@8x8"]);
+        let bytes = compile(&Mock::default(), &model, &[], |_| {}).unwrap();
+        let bundle = Bundle::parse(&bytes).unwrap();
+        for (refuses, kernel, left_out) in [
+            (vec!["tile:4x8x4"], 2, vec!["tile:4x8x4/f32-nn"]),
+            (vec!["tile"], 0, vec!["tile:4x8x4/f32-nn", "tile:1x1x1/f32-nn"]),
+        ] {
+            let refusals = refuses.into_iter().map(|program| (program.to_owned(), -5)).collect();
+            let device = Mock { refusals, ..Mock::default() };
+            let mut runtime = Runtime::load(device, &bundle).unwrap();
+            for _ in 0..2 {
+                let (launched, after) = run(&mut runtime, problem(4, 4, 4));
+                assert_eq!((launched, after[0].is_nan()), (Some(KernelId(kernel)), false));
+                let names: Vec<&str> = runtime.left_out().iter().map(|(name, _)| &**name).collect();
+                assert_eq!(names, left_out);
+            }
+            let refused = runtime.left_out()[0].1.clone();
+            assert!(matches!(refused, DeviceError::Call { code: -5, .. }), "{refused}");
+            let buffer = runtime.device().allocate(64).unwrap();
+            let by_number = runtime.gemm_with(KernelId(1), problem(4, 4, 4), [&buffer; 3]);
+            assert!(by_number.is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_not_the_kernels_fault_leaves_every_kernel_in_use() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        // A queue that is gone is no kernel's fault, nor is what befalls all of them.
+        for (program, code) in [("tile", -36), ("", -5)] {
+            let refusals = [(program.to_owned(), code)].into();
+            let device = Mock { refusals, ..Mock::default() };
+            let mut runtime = Runtime::load(device, &bundle).unwrap();
+            let usable = runtime.usable(ProblemClass::F32_NN);
+            let buffer = runtime.device().allocate(64).unwrap();
+            let error = runtime.gemm(problem(4, 4, 4), [&buffer; 3]).err().unwrap();
+            let RuntimeError::Device(DeviceError::Call { code: told, .. }) = error else {
+                panic!("{error}")
+            };
+            assert_eq!((told, runtime.usable(ProblemClass::F32_NN)), (code, usable));
+            assert!(runtime.left_out().is_empty());
+            runtime.device_mut().refusals.clear();
+            assert_eq!(run(&mut runtime, problem(4, 4, 4)).0, Some(KernelId(1)));
+        }
     }
 
     #[test]

@@ -27,7 +27,8 @@ pub fn enqueue<D: Device>(
     wanted: bool,
 ) -> Result<Events<D::Event>, DeviceError> {
     let wishes = Wishes { wait: &[], each: wanted, done: false, last: false };
-    Ok(in_order(device, kernel, launches, &wishes)?.events)
+    let enqueued = in_order(device, kernel, launches, &wishes);
+    Ok(enqueued.map_err(|refused| refused.error)?.events)
 }
 
 /// What is wanted of a call beside its result.
@@ -50,43 +51,72 @@ pub(crate) struct Enqueued<E> {
     pub(crate) last: Events<E>,
 }
 
+/// Why the driver took no more of a call.
+pub(crate) struct Refused {
+    pub(crate) error: DeviceError,
+    /// Launches before it, which run all the same.
+    pub(crate) enqueued: usize,
+}
+
 /// [`enqueue`] with more wishes.
 ///
 /// # Errors
 /// The driver's refusal; what was enqueued before it runs all the same.
+#[inline]
 pub(crate) fn in_order<D: Device>(
     device: &D,
     kernel: &Armed<'_, D::Kernel>,
     launches: &Launches,
     wishes: &Wishes<'_, D::Event>,
-) -> Result<Enqueued<D::Event>, DeviceError> {
-    if device.keeps_order() {
-        by_the_queue(device, kernel, launches, wishes)
+) -> Result<Enqueued<D::Event>, Refused> {
+    let mut enqueued = 0;
+    let done = if !device.keeps_order() {
+        by_events(device, kernel, launches, wishes, &mut enqueued)
+    } else if wishes.each || wishes.done {
+        by_the_queue(device, kernel, launches, wishes, &mut enqueued)
     } else {
-        by_events(device, kernel, launches, wishes)
+        untold(device, kernel, launches, wishes.wait, &mut enqueued)
+    };
+    done.map_err(|error| Refused { error, enqueued })
+}
+
+/// The queue keeps the order, and nobody wants to know of the end.
+#[inline]
+fn untold<D: Device>(
+    device: &D,
+    kernel: &Armed<'_, D::Kernel>,
+    launches: &Launches,
+    mut wait: &[D::Event],
+    enqueued: &mut usize,
+) -> Result<Enqueued<D::Event>, DeviceError> {
+    for launch in launches.iter() {
+        device.launch(kernel, launch, mem::take(&mut wait))?;
+        *enqueued += 1;
     }
+    Ok(Enqueued { events: Events::new(), done: None, last: Events::new() })
 }
 
 /// The queue keeps the order: what the first launch waits for, all wait for.
+#[inline(never)]
 fn by_the_queue<D: Device>(
     device: &D,
     kernel: &Armed<'_, D::Kernel>,
     launches: &Launches,
     wishes: &Wishes<'_, D::Event>,
+    enqueued: &mut usize,
 ) -> Result<Enqueued<D::Event>, DeviceError> {
     let (mut events, mut done) = (Events::new(), None);
     let mut wait = wishes.wait;
-    let mut left = launches.len();
     for launch in launches.iter() {
-        left -= 1;
         let first = mem::take(&mut wait);
         if wishes.each {
             events.push(device.enqueue(kernel, launch, first)?);
-        } else if wishes.done && left == 0 {
+        } else if *enqueued + 1 == launches.len() {
             done = Some(device.enqueue(kernel, launch, first)?);
         } else {
             device.launch(kernel, launch, first)?;
         }
+        *enqueued += 1;
     }
     if wishes.done && done.is_none() {
         done = Some(device.join(events.last().map_or(&[], std::slice::from_ref))?);
@@ -95,11 +125,13 @@ fn by_the_queue<D: Device>(
 }
 
 /// The queue keeps no order: a step waits for the events of the one before.
+#[inline(never)]
 fn by_events<D: Device>(
     device: &D,
     kernel: &Armed<'_, D::Kernel>,
     launches: &Launches,
     wishes: &Wishes<'_, D::Event>,
+    enqueued: &mut usize,
 ) -> Result<Enqueued<D::Event>, DeviceError> {
     let mut events: Events<D::Event> = Events::new();
     let mut before: Range<usize> = 0..0;
@@ -116,6 +148,7 @@ fn by_events<D: Device>(
             } else {
                 device.launch(kernel, launch, wait)?;
             }
+            *enqueued += 1;
         }
         before = events.len()..events.len() + these.len();
         events.append(&mut these);
@@ -155,7 +188,8 @@ mod tests {
         let two = Launch::cover([1, 1, 40_000], [1, 1, 1]);
         let launches = two.then(Launch::cover([1, 1, 1], [1, 1, 1]).of(1));
         device.enqueued.take();
-        let Enqueued { events, done, last } = in_order(device, &armed, &launches, wishes).unwrap();
+        let Enqueued { events, done, last } =
+            in_order(device, &armed, &launches, wishes).ok().unwrap();
         (device.enqueued.take(), [events.len(), usize::from(done.is_some()), last.len()])
     }
 

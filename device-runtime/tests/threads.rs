@@ -41,20 +41,30 @@ fn expected(alpha: f32) -> Vec<f32> {
     c
 }
 
+/// Multiply once into memory of its own, and compare.
+fn once(runtime: &mut Runtime<'_, OpenCl>, alpha: f32, a: &OpenClBuffer, b: &OpenClBuffer) {
+    let c = matrix(runtime.device(), &[f32::NAN; LENGTH]);
+    runtime.gemm(problem(alpha), [a, b, &c]).unwrap();
+    is_right(runtime.device(), &c, alpha);
+}
+
+fn is_right(device: &OpenCl, c: &OpenClBuffer, alpha: f32) {
+    let mut after = vec![0.0_f32; LENGTH];
+    device.read(c, bytemuck::cast_slice_mut(&mut after)).unwrap();
+    for (found, expected) in after.iter().zip(&expected(alpha)) {
+        assert!((found - expected).abs() < 1e-5, "alpha {alpha}: {found}, not {expected}");
+    }
+}
+
 /// Multiply `times` times with `alpha` and compare each result.
 fn multiply(runtime: &mut Runtime<'_, OpenCl>, alpha: f32, times: usize) {
     let device = runtime.device();
     let a = matrix(device, &reference::values(LENGTH, 1));
     let b = matrix(device, &reference::values(LENGTH, 2));
     let c = matrix(device, &[f32::NAN; LENGTH]);
-    let expected = expected(alpha);
     for _ in 0..times {
         runtime.gemm(problem(alpha), [&a, &b, &c]).unwrap();
-        let mut after = vec![0.0_f32; LENGTH];
-        runtime.device().read(&c, bytemuck::cast_slice_mut(&mut after)).unwrap();
-        for (found, expected) in after.iter().zip(&expected) {
-            assert!((found - expected).abs() < 1e-5, "alpha {alpha}: {found}, not {expected}");
-        }
+        is_right(runtime.device(), &c, alpha);
     }
 }
 
@@ -264,4 +274,32 @@ fn a_runtime_follows_its_caller_from_queue_to_queue() {
         assert_eq!(runtime.device().queue(), address);
         multiply(&mut runtime, f32::from(alpha), 3);
     }
+}
+
+#[test]
+fn what_was_set_for_other_memory_or_another_problem_is_never_taken_for_this_call() {
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let values = [1, 2].map(|seed| reference::values(LENGTH, seed));
+    let [a, b] = [0, 1].map(|at| matrix(&device, &values[at]));
+    let mut runtime = Runtime::load(device, &bundle).unwrap();
+    // The same problem with memory that comes and goes, whose handles a driver gives again.
+    for alpha in [1.0, 1.0, 2.0, 1.0, 2.0, 2.0] {
+        once(&mut runtime, alpha, &a, &b);
+        let copy = matrix(runtime.device(), &values[0]);
+        once(&mut runtime, alpha, &copy, &b);
+    }
+    // Small memory is refused whatever was set before, and nothing of that is lost.
+    let c = matrix(runtime.device(), &[f32::NAN; LENGTH]);
+    let small = runtime.device().allocate(32).unwrap();
+    for _ in 0..2 {
+        runtime.gemm(problem(3.0), [&a, &b, &c]).unwrap();
+        let refused = runtime.gemm(problem(3.0), [&small, &b, &c]).err().unwrap();
+        assert!(matches!(refused, RuntimeError::Problem(_)), "{refused}");
+        is_right(runtime.device(), &c, 3.0);
+    }
+    let foreign = matrix(&common::device().unwrap(), &values[0]);
+    let refused = runtime.gemm(problem(3.0), [&foreign, &b, &c]).err().unwrap();
+    assert_eq!(refused, RuntimeError::Device(DeviceError::Foreign("buffer")));
 }

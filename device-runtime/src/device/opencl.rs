@@ -13,6 +13,7 @@ mod owned;
 mod place;
 
 use std::mem::{self, ManuallyDrop};
+use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
@@ -557,6 +558,16 @@ impl Device for OpenCl {
         arguments: &Arguments<'k, OpenClBuffer>,
     ) -> Result<Armed<'k, OpenClKernel>, DeviceError> {
         self.set(kernel, arguments)
+    }
+
+    fn still_set(
+        &self,
+        kernel: &OpenClKernel,
+        known: NonZeroU64,
+        buffers: [&OpenClBuffer; 3],
+        scratch: Option<&OpenClBuffer>,
+    ) -> bool {
+        kernel.functions.are_set(known, buffers, scratch)
     }
 
     fn keeps_order(&self) -> bool {

@@ -2,6 +2,8 @@
 //!
 //! A problem has one place, by a hash of all that it is, and takes it from the one before.
 
+use std::num::NonZeroU64;
+
 use kernels::{CheckedProblem, Launches, Operand, Problem, ProblemError};
 use selector_core::KernelId;
 
@@ -21,6 +23,8 @@ pub(super) struct Asked {
 /// What a call is made of, whatever its buffers.
 #[derive(Clone)]
 pub(super) struct Choice {
+    /// What a device knows it by; no two that were learnt are known alike.
+    pub(super) known: Option<NonZeroU64>,
     pub(super) problem: CheckedProblem,
     /// Bytes that the buffers of A, B and C must have.
     pub(super) bytes: [u64; 3],
@@ -35,32 +39,61 @@ pub(super) struct Choice {
 }
 
 /// Choices by problem.
-pub(super) struct Recent(Box<[Option<(Asked, Choice)>]>);
+pub(super) struct Recent {
+    places: Box<[Option<(Asked, Choice)>]>,
+    /// The place of the last call.
+    last: usize,
+    /// Choices that were learnt.
+    learnt: u64,
+}
 
 impl Recent {
     pub(super) fn new() -> Self {
-        Self(vec![None; PLACES].into_boxed_slice())
+        Self { places: vec![None; PLACES].into_boxed_slice(), last: 0, learnt: 0 }
     }
 
-    /// Whether it is known what to do.
-    pub(super) fn knows(&self, asked: &Asked) -> bool {
-        self.get(asked).is_some()
-    }
-
-    /// What is known.
+    /// Where it is told what to do, if it is known.
     #[inline]
-    pub(super) fn get(&self, asked: &Asked) -> Option<&Choice> {
-        match self.0.get(asked.place()) {
-            Some(Some((known, choice))) if known.is(asked) => Some(choice),
+    pub(super) fn find(&mut self, asked: &Asked) -> Option<usize> {
+        if self.is_at(self.last, asked) {
+            return Some(self.last);
+        }
+        let place = asked.place();
+        let known = self.is_at(place, asked);
+        if known {
+            self.last = place;
+        }
+        known.then_some(place)
+    }
+
+    #[inline]
+    fn is_at(&self, place: usize, asked: &Asked) -> bool {
+        matches!(self.places.get(place), Some(Some((known, _))) if known.is(asked))
+    }
+
+    /// What is told at a place.
+    #[inline]
+    pub(super) fn at(&self, place: usize) -> Option<&Choice> {
+        match self.places.get(place) {
+            Some(Some((_, choice))) => Some(choice),
             _ => None,
         }
     }
 
-    /// Remember what to do.
-    pub(super) fn learn(&mut self, asked: &Asked, choice: Choice) {
-        if let Some(place) = self.0.get_mut(asked.place()) {
-            *place = Some((*asked, choice));
+    /// Remember what to do; where that is told from now on.
+    pub(super) fn learn(&mut self, asked: &Asked, choice: Choice) -> usize {
+        self.learnt += 1;
+        let known = NonZeroU64::new(self.learnt);
+        self.last = asked.place();
+        if let Some(place) = self.places.get_mut(self.last) {
+            *place = Some((*asked, Choice { known, ..choice }));
         }
+        self.last
+    }
+
+    /// Know nothing any more.
+    pub(super) fn forget(&mut self) {
+        self.places.fill(None);
     }
 }
 
@@ -68,7 +101,16 @@ impl Choice {
     /// There is nothing to do.
     pub(super) fn nothing(problem: CheckedProblem, bytes: [u64; 3]) -> Self {
         let launches = Launches::default();
-        Self { problem, bytes, id: None, program: None, parts: 1, scratch: 0, launches }
+        Self {
+            known: None,
+            problem,
+            bytes,
+            id: None,
+            program: None,
+            parts: 1,
+            scratch: 0,
+            launches,
+        }
     }
 
     /// Whether buffers of so many bytes hold the problem.
@@ -148,12 +190,12 @@ mod tests {
         let one = asked(4);
         let mut recent = Recent::new();
         recent.learn(&one, choice(&one));
-        assert!(recent.knows(&one));
-        let with = |change: fn(&mut Asked)| {
+        assert!(recent.find(&one).is_some());
+        let mut with = |change: fn(&mut Asked)| {
             let mut other = one;
             change(&mut other);
             // Whether they share a place or not.
-            assert!(!recent.knows(&other) && !one.is(&other));
+            assert!(recent.find(&other).is_none() && !one.is(&other));
         };
         with(|other| other.problem.shape.batch = 2);
         with(|other| other.problem.class = ProblemClass::from_index(1).unwrap());
@@ -166,7 +208,7 @@ mod tests {
         with(|other| other.scratch = 1);
         let not_a_number = Asked { problem: Problem { alpha: f32::NAN, ..one.problem }, ..one };
         recent.learn(&not_a_number, choice(&not_a_number));
-        assert!(recent.knows(&not_a_number));
+        assert!(recent.find(&not_a_number).is_some());
     }
 
     #[test]
@@ -176,9 +218,9 @@ mod tests {
         assert!(places.len() > PLACES / 2 && places.iter().all(|place| *place < PLACES));
         for m in 1..=256 {
             recent.learn(&asked(m), choice(&asked(m)));
-            assert!(recent.knows(&asked(m)));
+            assert!(recent.find(&asked(m)).is_some());
         }
-        assert!((1..=256).filter(|m| recent.knows(&asked(*m))).count() <= PLACES);
+        assert!((1..=256).filter(|m| recent.find(&asked(*m)).is_some()).count() <= PLACES);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Kernel functions and the arguments that were set last: what has not changed is not set again.
 
 use std::ffi::c_void;
+use std::num::NonZeroU64;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -40,6 +41,10 @@ impl Identity {
     fn is(self, other: Self) -> bool {
         self == other && self != Self::UNKNOWN
     }
+
+    fn all(these: &[Self; 4], others: &[Self; 4]) -> bool {
+        these.iter().zip(others).all(|(one, other)| one.is(*other))
+    }
 }
 
 /// The arguments of one call.
@@ -52,10 +57,16 @@ pub(super) struct Values {
 }
 
 impl Values {
+    /// Which memory.
+    fn memory(buffers: [&OpenClBuffer; 3], scratch: Option<&OpenClBuffer>) -> [Identity; 4] {
+        let [a, b, c] = buffers.map(|buffer| buffer.identity);
+        [a, b, c, scratch.map_or(Identity::NOTHING, |buffer| buffer.identity)]
+    }
+
     /// Whether there is nothing to set.
     fn is(&self, other: &Self) -> bool {
-        let same = self.memory.iter().zip(&other.memory).all(|(one, other)| one.is(*other));
-        self.short == other.short && self.long == other.long && same
+        let same_memory = Identity::all(&self.memory, &other.memory);
+        self.short == other.short && self.long == other.long && same_memory
     }
 
     pub(super) fn of(arguments: &Arguments<'_, OpenClBuffer>) -> Self {
@@ -78,12 +89,7 @@ impl Values {
                 arguments.parts(),
             ],
             long: [of_a.offset, of_a.stride, of_b.offset, of_b.stride, of_c.offset, of_c.stride],
-            memory: [
-                a.identity,
-                b.identity,
-                c.identity,
-                scratch.map_or(Identity::NOTHING, |buffer| buffer.identity),
-            ],
+            memory: Self::memory([a, b, c], scratch),
             handles: [
                 a.memory(),
                 b.memory(),
@@ -101,6 +107,8 @@ pub(super) struct Functions {
     take_scratch: bool,
     /// What was set last; nothing if the driver refused a part of it.
     set: Option<Values>,
+    /// What all of that but the memory is known by.
+    known: Option<NonZeroU64>,
 }
 
 // SAFETY: the handles in `set` are only handed to the driver, which may be called from any thread; a
@@ -109,7 +117,7 @@ unsafe impl Send for Functions {}
 
 impl Functions {
     pub(super) fn new(kernels: Vec<Owned<Kernel>>, take_scratch: bool) -> Self {
-        Self { kernels, take_scratch, set: None }
+        Self { kernels, take_scratch, set: None, known: None }
     }
 
     pub(super) fn get(&self, number: usize) -> Result<&Kernel, DeviceError> {
@@ -121,16 +129,30 @@ impl Functions {
         self.kernels.iter().map(|kernel| &**kernel)
     }
 
-    /// Set what differs from what was set last.
+    /// Whether what was set last is known as `known`, and of this memory.
+    #[inline]
+    pub(super) fn are_set(
+        &self,
+        known: NonZeroU64,
+        buffers: [&OpenClBuffer; 3],
+        scratch: Option<&OpenClBuffer>,
+    ) -> bool {
+        let is_memory =
+            |set: &Values| Identity::all(&set.memory, &Values::memory(buffers, scratch));
+        self.known == Some(known) && self.set.as_ref().is_some_and(is_memory)
+    }
+
+    /// Set what differs from what was set last; all but the memory is known as `known` from now on.
     ///
     /// # Errors
     /// The driver's refusal.
-    #[inline]
     pub(super) fn set(
         &mut self,
         library: &OpenClRuntime,
         values: &Values,
+        known: Option<NonZeroU64>,
     ) -> Result<(), DeviceError> {
+        self.known = known;
         if self.set.as_ref().is_some_and(|set| set.is(values)) {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl OpenCl {
             self.check_mine("buffer", buffer.context)?;
         }
         let values = Values::of(arguments);
-        kernel.functions.set(self.library, &values)?;
+        kernel.functions.set(self.library, &values, arguments.known_by())?;
         Ok(Armed::new(kernel))
     }
 

@@ -1,0 +1,273 @@
+//! What a call does: find the kernel, set what has changed of its arguments, enqueue.
+//!
+//! A call that repeats one of the last problems finds its kernel and launches in `recent`, and the device
+//! knows whether its arguments are set. So it allocates nothing, locks nothing, and reads no clock unless
+//! host times are wanted. The way of such a call is kept short: behind the driver's own work neither its
+//! instructions nor its data are in a cache any more.
+
+use std::mem;
+
+use kernels::{CheckedProblem, Problem};
+use selector_core::{KernelId, KernelMask};
+
+use super::laps::Laps;
+use super::recent::{Asked, Choice};
+use super::{Call, CallOptions, Class, Runtime, RuntimeError};
+use crate::device::Armed;
+use crate::steps::{self, Refused, Wishes};
+use crate::{Arguments, Device, DeviceError, Events};
+
+/// Why a call was not made.
+enum Failed {
+    /// This kernel could not be launched, and nothing of the call was enqueued.
+    Kernel(KernelId, DeviceError),
+    /// Another kernel would not help.
+    Call(RuntimeError),
+}
+
+impl<E: Into<RuntimeError>> From<E> for Failed {
+    fn from(error: E) -> Self {
+        Self::Call(error.into())
+    }
+}
+
+impl<D: Device> Runtime<'_, D> {
+    /// Multiply by the kernel `id`, or else by the one that the model chooses, or where that cannot be
+    /// launched by the next of its leaf.
+    #[inline]
+    pub(super) fn call(
+        &mut self,
+        id: Option<KernelId>,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        options: &CallOptions<'_, D>,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        match self.attempt(id, problem, buffers, options) {
+            Ok(call) => Ok(call),
+            Err(Failed::Call(error)) => Err(error),
+            Err(Failed::Kernel(_, error)) if id.is_some() => Err(error.into()),
+            Err(Failed::Kernel(id, error)) => self.give_way(id, error, problem, buffers, options),
+        }
+    }
+
+    /// One attempt at a call.
+    fn attempt(
+        &mut self,
+        id: Option<KernelId>,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        options: &CallOptions<'_, D>,
+    ) -> Result<Call<D::Event>, Failed> {
+        let mut laps = Laps::new(self.host_times);
+        let own = options.scratch;
+        let have = own.or(self.scratch.buffer()).map_or(0, |buffer| self.device.bytes(buffer));
+        let asked = Asked { id, problem, scratch: have };
+        let place = match self.recent.find(&asked) {
+            Some(place) => place,
+            None => self.learn(&asked)?,
+        };
+        let Self { device, programs, recent, scratch, scratch_users, events, .. } = self;
+        let choice = recent.at(place).ok_or(RuntimeError::ClassNotShipped(problem.class))?;
+        let kernel = choice.program.and_then(|at| programs.get_mut(at));
+        let (Some((_, kernel)), Some(id)) = (kernel, choice.id) else {
+            choice.check(buffers.map(|buffer| device.bytes(buffer)))?;
+            let done = if options.event { Some(device.join(options.wait)?) } else { None };
+            return Ok(Call { kernel: None, events: Events::new(), done, host: laps.select() });
+        };
+        let scratch = own.or(scratch.buffer()).filter(|_| choice.scratch > 0);
+        laps.selected();
+        let is_set = choice.known.is_some_and(|known| {
+            // What was set before has been checked before.
+            device.still_set(kernel, known, buffers, scratch)
+        });
+        let armed = if is_set {
+            Armed::new(kernel)
+        } else {
+            arm(device, (id, kernel), choice, buffers, scratch, own)?
+        };
+        laps.set();
+        let shares = scratch.is_some() && !device.keeps_order();
+        let earlier;
+        let mut wait = options.wait;
+        if shares && !scratch_users.is_empty() {
+            if !wait.is_empty() {
+                scratch_users.push(device.join(wait)?);
+            }
+            earlier = mem::take(scratch_users);
+            wait = &earlier;
+        }
+        let wishes = Wishes { wait, each: *events, done: options.event, last: shares };
+        let enqueued = match steps::in_order(device, &armed, &choice.launches, &wishes) {
+            Ok(enqueued) => enqueued,
+            Err(refused) => return Err(after_refusal(device, id, refused, shares)),
+        };
+        if shares {
+            *scratch_users = enqueued.last;
+        }
+        let host = laps.enqueued();
+        Ok(Call { kernel: Some(id), events: enqueued.events, done: enqueued.done, host })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn learn(&mut self, asked: &Asked) -> Result<usize, RuntimeError> {
+        let choice = self.choice(asked)?;
+        Ok(self.recent.learn(asked, choice))
+    }
+
+    /// Multiply by the next kernel of the leaf that can be launched, and have those that cannot left out from
+    /// now on. If none can, the fault is not theirs, and they stay.
+    #[cold]
+    #[inline(never)]
+    fn give_way(
+        &mut self,
+        id: KernelId,
+        error: DeviceError,
+        problem: Problem,
+        buffers: [&D::Buffer; 3],
+        options: &CallOptions<'_, D>,
+    ) -> Result<Call<D::Event>, RuntimeError> {
+        let before = self.class(problem.class)?.usable;
+        let mut refused = vec![(id, error)];
+        while let Some((id, _)) = refused.last()
+            && *id != KernelId::UNIVERSAL
+        {
+            let usable = self.class(problem.class)?.usable.without(*id);
+            self.use_only(problem, usable);
+            match self.attempt(None, problem, buffers, options) {
+                Ok(call) => {
+                    for (id, error) in refused {
+                        let configuration = self.configurations.get(usize::from(id.0));
+                        let program = configuration.map(|one| one.program(problem.class).name);
+                        self.left_out.extend(program.map(|name| (name, error)));
+                    }
+                    return Ok(call);
+                }
+                Err(Failed::Kernel(next, error)) if usable.contains(next) => {
+                    refused.push((next, error));
+                }
+                Err(_) => break,
+            }
+        }
+        self.use_only(problem, before);
+        let first = refused.into_iter().next().map(|(_, error)| error);
+        Err(first.map_or(RuntimeError::ClassNotShipped(problem.class), Into::into))
+    }
+
+    fn use_only(&mut self, problem: Problem, usable: KernelMask) {
+        let class = self.classes.get_mut(usize::from(problem.class.index()));
+        if let Some(class) = class.and_then(Option::as_mut) {
+            class.usable = usable;
+        }
+        self.recent.forget();
+    }
+
+    /// What a call is made of.
+    pub(super) fn choice(&self, asked: &Asked) -> Result<Choice, RuntimeError> {
+        let problem = asked.problem;
+        let size = problem.class.element().bytes();
+        let lengths = problem.buffer_lengths()?;
+        let [a, b, c] = lengths;
+        let checked = problem.check(a, b, c)?;
+        let bytes = lengths.map(|elements| elements.saturating_mul(size));
+        if !checked.has_work() {
+            return Ok(Choice::nothing(checked, bytes));
+        }
+        let id = match asked.id {
+            Some(id) => id,
+            None => self.choose(&checked, asked.scratch)?,
+        };
+        let not_shipped = RuntimeError::ClassNotShipped(problem.class);
+        let at = usize::from(id.0);
+        let program = self.class(problem.class)?.programs.get(at).copied().flatten();
+        let (Some(program), Some(configuration)) = (program, self.configurations.get(at)) else {
+            return Err(not_shipped);
+        };
+        let scratch = configuration.scratch(&checked);
+        if scratch > asked.scratch {
+            let (need, have) = (scratch, asked.scratch);
+            return Err(DeviceError::ScratchTooSmall { need, have }.into());
+        }
+        Ok(Choice {
+            known: None,
+            problem: checked,
+            bytes,
+            id: Some(id),
+            program: Some(program),
+            parts: configuration.parts(&checked),
+            scratch,
+            launches: configuration.launches(&checked),
+        })
+    }
+
+    /// The best kernel of the leaf that can run and wants no more than `scratch` bytes.
+    pub(super) fn choose(
+        &self,
+        problem: &CheckedProblem,
+        scratch: u64,
+    ) -> Result<KernelId, RuntimeError> {
+        let &Problem { class, shape, .. } = problem.problem();
+        let &Class { ref tree, mut usable, .. } = self.class(class)?;
+        let fast = tree.as_ref().map(|tree| tree.choose(shape));
+        loop {
+            let id = match fast {
+                Some(choice) => choice.best_of(usable),
+                None => self.model.select(class, shape).best_of(usable),
+            };
+            // The universal kernel wants none. Any other is asked about once, so this ends.
+            if id == KernelId::UNIVERSAL || self.scratch_of(id, problem) <= scratch {
+                return Ok(id);
+            }
+            usable = usable.without(id);
+        }
+    }
+}
+
+impl Choice {
+    /// What the kernel is given.
+    pub(super) fn arguments<'k, B>(
+        &self,
+        buffers: [&'k B; 3],
+        scratch: Option<&'k B>,
+    ) -> Arguments<'k, B> {
+        Arguments::of_known(self.problem, buffers, self.parts, scratch, self.known)
+    }
+}
+
+/// Check the buffers and set the arguments.
+#[cold]
+#[inline(never)]
+fn arm<'k, D: Device>(
+    device: &D,
+    (id, kernel): (KernelId, &'k mut D::Kernel),
+    choice: &Choice,
+    buffers: [&'k D::Buffer; 3],
+    scratch: Option<&'k D::Buffer>,
+    own: Option<&D::Buffer>,
+) -> Result<Armed<'k, D::Kernel>, Failed> {
+    choice.check(buffers.map(|buffer| device.bytes(buffer)))?;
+    let is_own = |matrix: &&D::Buffer| own.is_some_and(|own| device.overlap(own, matrix));
+    if scratch.is_some() && buffers.iter().any(is_own) {
+        return Err(DeviceError::ScratchIsMatrix.into());
+    }
+    let armed = device.set_arguments(kernel, &choice.arguments(buffers, scratch));
+    armed.map_err(|error| blamed(id, error))
+}
+
+/// What a driver's refusal to launch means.
+#[cold]
+fn after_refusal<D: Device>(device: &D, id: KernelId, refused: Refused, shares: bool) -> Failed {
+    if refused.enqueued == 0 {
+        return blamed(id, refused.error);
+    }
+    // A part of it may be at work in the scratch memory, with no event to tell its end.
+    match shares.then(|| device.finish()) {
+        Some(Err(error)) => error.into(),
+        _ => refused.error.into(),
+    }
+}
+
+/// Whether another kernel may do better.
+fn blamed(id: KernelId, error: DeviceError) -> Failed {
+    if error.may_be_the_kernels() { Failed::Kernel(id, error) } else { error.into() }
+}
