@@ -272,7 +272,14 @@ mod tests {
             classes: vec![TreeSource { class, measured_as: class, tree: 0 }],
         };
         let text = |text: &str| text.to_owned();
-        let key = DriverKey { platform: text("p"), device: text("d"), driver: text("1"), space: 7 };
+        let key = DriverKey {
+            platform: text("p"),
+            vendor: text("v"),
+            device: text("d"),
+            compute_units: 1,
+            driver: text("1"),
+            space: 7,
+        };
         let program = (Configuration::universal().program(class).name, vec![1, 2, 3]);
         bundle::write(&key, &source.encode().unwrap(), &[program]).unwrap()
     }

@@ -4,8 +4,8 @@ use kernels::bundle::{self, BundleError};
 use kernels::{Configuration, Program, space};
 use selector_core::{Model, ModelError, ProblemClass};
 
-use crate::measure::is_right;
-use crate::{Device, DeviceError};
+use crate::Device;
+use crate::ladder::{Fault, Task, attempt};
 
 /// Why no bundle was made.
 #[derive(Debug, thiserror::Error)]
@@ -29,7 +29,7 @@ pub enum CompileError {
     NoTree(String),
     /// The universal kernel does not build, or is wrong.
     #[error("the universal kernel cannot be used")]
-    Universal(#[source] DeviceError),
+    Universal(#[source] Fault),
 }
 
 /// What happened to one program.
@@ -41,7 +41,7 @@ pub struct Compiled<'a> {
     /// The program.
     pub program: &'a str,
     /// Why it is left out, if it is.
-    pub error: Option<&'a DeviceError>,
+    pub error: Option<&'a Fault>,
 }
 
 /// The classes that have a tree in a model.
@@ -84,19 +84,11 @@ pub fn compile<D: Device>(
     if classes.is_empty() {
         return Err(CompileError::NoTree("any class".to_owned()));
     }
-    let mut wanted: Vec<(Program, Vec<Configuration>)> = Vec::new();
-    for configuration in bundle::kernels_of(&parsed)? {
-        for program in classes.iter().map(|class| configuration.program(*class)) {
-            match wanted.iter_mut().find(|(one, _)| *one == program) {
-                Some((_, sharing)) => sharing.push(configuration.clone()),
-                None => wanted.push((program, vec![configuration.clone()])),
-            }
-        }
-    }
+    let wanted = sharing(&bundle::kernels_of(&parsed)?, classes);
     let mut programs = Vec::new();
     for (at, (program, configurations)) in wanted.iter().enumerate() {
         let is_universal = configurations.contains(&Configuration::universal());
-        let binary = binary(device, program, configurations);
+        let binary = attempt(device, &Task { program, configurations, binary: None });
         let error = binary.as_ref().err();
         let (done, total, name) = (at + 1, wanted.len(), &program.name);
         progress(Compiled { done, total, program: name, error });
@@ -109,24 +101,21 @@ pub fn compile<D: Device>(
     Ok(bundle::write(&device.info().driver_key(), model, &programs)?)
 }
 
-/// Build a program, run its configurations that fit, and take its binary.
-fn binary<D: Device>(
-    device: &D,
-    program: &Program,
-    configurations: &[Configuration],
-) -> Result<Vec<u8>, DeviceError> {
-    let mut kernel = device.build(program)?;
-    let limit = device.work_group_limit(&kernel)?;
-    for configuration in configurations {
-        let fits = configuration.fits(&device.info().limits).is_ok();
-        if !fits || configuration.work_group() > limit {
-            continue;
-        }
-        if !is_right(device, &mut kernel, configuration, program.class)? {
-            return Err(DeviceError::WrongResult(configuration.to_string()));
+/// The programs of `kernels` for `classes`, each once, with the configurations that share it.
+pub(crate) fn sharing(
+    kernels: &[Configuration],
+    classes: &[ProblemClass],
+) -> Vec<(Program, Vec<Configuration>)> {
+    let mut programs: Vec<(Program, Vec<Configuration>)> = Vec::new();
+    for configuration in kernels {
+        for program in classes.iter().map(|class| configuration.program(*class)) {
+            match programs.iter_mut().find(|(one, _)| *one == program) {
+                Some((_, sharing)) => sharing.push(configuration.clone()),
+                None => programs.push((program, vec![configuration.clone()])),
+            }
         }
     }
-    device.binary(&kernel)
+    programs
 }
 
 #[cfg(test)]
@@ -198,6 +187,6 @@ mod tests {
     fn without_a_universal_kernel_there_is_no_bundle() {
         let device = Mock { wrong_results: vec!["universal".to_owned()], ..Mock::default() };
         let error = compile(&device, &model(), &[], |_| {}).unwrap_err();
-        assert!(matches!(error, CompileError::Universal(DeviceError::WrongResult(_))), "{error}");
+        assert!(matches!(error, CompileError::Universal(Fault::Wrong(_))), "{error}");
     }
 }

@@ -356,7 +356,9 @@ impl DeviceInfo {
     pub fn driver_key(&self) -> DriverKey {
         DriverKey {
             platform: self.platform.clone(),
+            vendor: self.vendor.clone(),
             device: self.name.clone(),
+            compute_units: self.compute_units,
             driver: self.driver.clone(),
             space: kernels::space::hash(),
         }
@@ -442,6 +444,9 @@ pub enum DeviceError {
     /// The OpenCL library was not found.
     #[error("no OpenCL library could be loaded; tried:{}", list(.0))]
     NoLibrary(Vec<String>),
+    /// A library of such a name is there, but it has no OpenCL in it.
+    #[error("no OpenCL in any library; tried:{}", list(.0))]
+    NotOpenCl(Vec<String>),
     /// The library is there, but no driver.
     #[error("the OpenCL library finds no platform: no driver is installed")]
     NoPlatform,

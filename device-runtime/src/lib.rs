@@ -5,7 +5,8 @@
 //! asked of a GPU: [`OpenCl`] is the real one, [`mock`] a pretend one for tests.
 //!
 //! [`measure`] times configurations, [`collect`](mod@collect) does so for a whole plan in a child
-//! process, [`check`] compares kernels with the reference.
+//! process, [`check`] compares kernels with the reference. [`ladder`] gives a bundle kernels that run
+//! here, whatever driver made it; [`nearest`] finds one for a device that has none.
 //!
 //! Nothing here panics, whatever it is given: what could is denied outside tests, and every lookup that may
 //! find nothing has an answer for that.
@@ -28,12 +29,16 @@ pub mod clblast;
 pub mod collect;
 pub mod compile;
 mod device;
+pub mod file;
+pub mod ladder;
 pub mod measure;
+pub mod nearest;
 pub mod network;
 pub mod overhead;
 #[cfg(test)]
 #[path = "../tests/common/parted.rs"]
 mod parted;
+mod process;
 mod runtime;
 mod scratch;
 pub mod shared_library;

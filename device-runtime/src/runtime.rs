@@ -89,8 +89,11 @@ pub enum RuntimeError {
 }
 
 fn key(key: &DriverKey) -> String {
-    let DriverKey { platform, device, driver, space } = key;
-    format!("`{device}` ({platform}, driver {driver}, kernel space {space:016x})")
+    let DriverKey { platform, vendor, device, compute_units, driver, space } = key;
+    format!(
+        "`{device}` of {vendor} ({platform}, {compute_units} compute units, driver {driver}, kernel space \
+         {space:016x})"
+    )
 }
 
 /// What a call did.

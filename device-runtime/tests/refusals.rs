@@ -6,8 +6,8 @@ use std::fs;
 use std::time::{Duration, Instant};
 
 use common::{Ended, device, file, model, program, run};
-use device_runtime::Device;
 use device_runtime::compile::compile;
+use device_runtime::{Device, Runtime, RuntimeError};
 use kernels::bundle::{self, Bundle};
 use selector_core::ProblemClass;
 
@@ -34,9 +34,15 @@ fn a_missing_library_and_one_without_opencl_are_named() {
         Ended::of(program().env("GEMMTREE_OPENCL", library).arg("devices").output().unwrap())
     };
     let unseen = program().env("OPENCL_DYLIB_PATH", "/no/lib.so").arg("devices").output().unwrap();
-    Ended::of(unseen).refused(&["/no/lib.so: "]);
+    Ended::of(unseen).refused(&["no OpenCL library", "OPENCL_DYLIB_PATH=/no/lib.so: "]);
+    let bad = ended("/no/such.so");
+    bad.refused(&["no OpenCL library", "GEMMTREE_OPENCL=/no/such.so: ", "hint: "]);
     let both = ended("/no/such/libOpenCL.so;libm.so.6");
-    both.refused(&["/no/such/libOpenCL.so: ", "libm.so.6: has no OpenCL entry points"]);
+    both.refused(&[
+        "no OpenCL in any library",
+        "GEMMTREE_OPENCL=/no/such/libOpenCL.so: ",
+        "GEMMTREE_OPENCL=libm.so.6: has no clGetPlatformIDs",
+    ]);
 }
 
 #[test]
@@ -96,28 +102,29 @@ fn a_model_of_other_sources_is_compiled_only_if_asked() {
 }
 
 #[test]
-fn a_bundle_of_another_driver_is_refused() {
+fn a_bundle_of_another_driver_is_refused_where_nothing_may_be_built() {
     let Some(device) = device() else { return };
     let folder = tempfile::tempdir().unwrap();
     let model = model(&[ProblemClass::F32_NN]);
     let bytes = compile(&device, &model, &[], |_| {}).unwrap();
     let bundle = Bundle::parse(&bytes).unwrap();
-    // Binaries that would crash this driver, were it to see them.
+    // Binaries that might crash this driver, were it to see them.
     let programs: Vec<_> =
         bundle.programs.iter().map(|one| (one.name.to_owned(), b"junk".to_vec())).collect();
     let here = device.info().driver_key();
     for (what, key) in [
-        ("another driver", bundle::DriverKey { driver: "another driver".into(), ..here.clone() }),
+        ("binary of another driver", bundle::DriverKey { driver: "other".into(), ..here.clone() }),
         ("another device", bundle::DriverKey { device: "another device".into(), ..here.clone() }),
-        (
-            "another platform",
-            bundle::DriverKey { platform: "another platform".into(), ..here.clone() },
-        ),
+        ("not tried", bundle::DriverKey { platform: "another platform".into(), ..here.clone() }),
         ("0000000000000007", bundle::DriverKey { space: 7, ..here }),
     ] {
         let stale = bundle::write(&key, &model, &programs).unwrap();
+        assert!(matches!(
+            Runtime::load(common::device().unwrap(), &Bundle::parse(&stale).unwrap()),
+            Err(RuntimeError::StaleBinary { .. })
+        ));
         let path = file(folder.path(), "stale.gtb", &stale);
-        run(&["check", "--bundle", &path]).refused(&["stale.gtb", what, "compile"]);
+        run(&["check", "--bundle", &path, "--no-build"]).refused(&["stale.gtb", what, "hint: "]);
     }
 }
 

@@ -3,7 +3,8 @@
 //! Layout: `GTB` and 0x1A; major and minor format version; two zero bytes; payload length (u32,
 //! little-endian); CRC-32 (ISO-HDLC) of all before it and of the payload; then the payload, in
 //! postcard: the [`DriverKey`], the model's bytes, and a list of programs, each its name, the
-//! CRC-32 of its binary, and the binary. Everything is checked before a driver sees a byte.
+//! CRC-32 of its binary, and the binary. Everything is checked before a driver sees a byte. Format 0.1,
+//! whose keys had neither vendor nor compute units, is refused by its version.
 
 use std::collections::BTreeSet;
 
@@ -13,24 +14,38 @@ use serde::{Deserialize, Serialize};
 use crate::{Configuration, ConfigurationError};
 
 /// The format's major and minor version.
-pub const FORMAT_VERSION: (u8, u8) = (0, 1);
+pub const FORMAT_VERSION: (u8, u8) = (0, 2);
 
 const MODEL_MAGIC: [u8; 4] = *b"GTM\x1a";
 const BUNDLE_MAGIC: [u8; 4] = *b"GTB\x1a";
 const HEADER: usize = 16;
 const CRC: crc::Crc<u32> = crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC);
 
-/// The driver that made the binaries; another one may not load them.
+/// The device and the driver that made the binaries; another one may not load them.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DriverKey {
     /// Name of the OpenCL platform.
     pub platform: String,
-    /// Name of the device.
+    /// The device's vendor, without space around it.
+    pub vendor: String,
+    /// Name of the device, without space around it.
     pub device: String,
+    /// Compute units, by which devices of one name are told apart.
+    pub compute_units: u32,
     /// Driver version.
     pub driver: String,
     /// Hash of the kernel space whose sources were compiled.
     pub space: u64,
+}
+
+impl DriverKey {
+    /// Whether this is the same device, whatever its driver and the sources.
+    #[must_use]
+    pub fn is_device(&self, here: &Self) -> bool {
+        let Self { platform, vendor, device, compute_units, driver: _, space: _ } = self;
+        let is_named = (platform, vendor, device) == (&here.platform, &here.vendor, &here.device);
+        is_named && *compute_units == here.compute_units
+    }
 }
 
 /// A program of a bundle.
@@ -109,7 +124,10 @@ pub enum BundleError {
         have: usize,
     },
     /// Written in a format this build does not read.
-    #[error("bundle format {}.{}, but this build reads {}.{}", found.0, found.1, supported.0, supported.1)]
+    #[error(
+        "bundle format {}.{}, but this build reads {}.{}; compile the model again on the device",
+        found.0, found.1, supported.0, supported.1
+    )]
     Version {
         /// The bundle's version.
         found: (u8, u8),
@@ -278,7 +296,14 @@ mod tests {
 
     fn key() -> DriverKey {
         let text = |text: &str| text.to_owned();
-        DriverKey { platform: text("p"), device: text("d"), driver: text("1"), space: 7 }
+        DriverKey {
+            platform: text("p"),
+            vendor: text("v"),
+            device: text("d"),
+            compute_units: 4,
+            driver: text("1"),
+            space: 7,
+        }
     }
 
     fn programs() -> Vec<(String, Vec<u8>)> {
@@ -297,6 +322,21 @@ mod tests {
         assert_eq!(bundle.kernels.len(), 2);
         assert_eq!(bundle.binary("universal/f32-nn"), Some(&[1, 2, 3][..]));
         assert_eq!(bundle.binary("universal/f16-nn"), None);
+    }
+
+    #[test]
+    fn a_key_is_of_the_same_device_whatever_the_driver_and_the_sources() {
+        let text = "other".to_owned();
+        for (other, is_device) in [
+            (DriverKey { platform: text.clone(), ..key() }, false),
+            (DriverKey { vendor: text.clone(), ..key() }, false),
+            (DriverKey { device: text.clone(), ..key() }, false),
+            (DriverKey { compute_units: 2, ..key() }, false),
+            (DriverKey { driver: text, ..key() }, true),
+            (DriverKey { space: 8, ..key() }, true),
+        ] {
+            assert_eq!(other.is_device(&key()), is_device, "{other:?}");
+        }
     }
 
     #[test]
@@ -321,7 +361,12 @@ mod tests {
         let mut bytes = write(&key(), &model(), &programs()).unwrap();
         bytes[4] = 9;
         let message = Bundle::parse(&bytes).unwrap_err().to_string();
-        assert!(message.contains("9.1") && message.contains("0.1"), "{message}");
+        assert!(message.contains("9.2") && message.contains("0.2"), "{message}");
+        // The format before, whose keys say less.
+        bytes[4..6].copy_from_slice(&[0, 1]);
+        let error = Bundle::parse(&bytes).unwrap_err();
+        assert_eq!(error, BundleError::Version { found: (0, 1), supported: FORMAT_VERSION });
+        assert!(error.to_string().contains("compile the model again"), "{error}");
     }
 
     #[test]

@@ -83,7 +83,9 @@ fn model(space: Option<u64>, score: f64) -> Vec<u8> {
 fn bundle(space: Option<u64>, score: f64) -> Vec<u8> {
     let key = DriverKey {
         platform: "fake".to_owned(),
+        vendor: "fake".to_owned(),
         device: "fake".to_owned(),
+        compute_units: 1,
         driver: "1".to_owned(),
         space: space::hash(),
     };

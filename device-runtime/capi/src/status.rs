@@ -188,7 +188,7 @@ fn of_device(error: &DeviceError) -> Status {
         DeviceError::Foreign(_) => Status::ForeignObject,
         DeviceError::LargestBuffer { .. } | DeviceError::TooLarge(_) => Status::TooLarge,
         DeviceError::Misaligned { .. } => Status::Misaligned,
-        DeviceError::NoLibrary(_) => Status::NoLibrary,
+        DeviceError::NoLibrary(_) | DeviceError::NotOpenCl(_) => Status::NoLibrary,
         DeviceError::ScratchIsMatrix => Status::ScratchIsMatrix,
         _ => Status::OpenCl,
     }

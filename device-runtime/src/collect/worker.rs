@@ -1,11 +1,9 @@
 //! The child process that measures, and the lines it is spoken to in.
 
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{self, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Worker, WorkerFailure};
 use crate::measure::{Clock, Phase};
+use crate::process::Process;
 
 /// How often the wish to stop is looked at.
 const SLICE: Duration = Duration::from_millis(100);
@@ -89,11 +88,7 @@ pub struct Child<'a> {
     running: Option<Running>,
 }
 
-struct Running {
-    process: process::Child,
-    input: ChildStdin,
-    events: Receiver<Event>,
-}
+type Running = Process<Event>;
 
 impl<'a> Child<'a> {
     /// Measure with `program arguments`, and give a row up after `timeout`. What the child has to
@@ -135,7 +130,8 @@ impl<'a> Child<'a> {
 
     /// Start the child and wait until it has opened the device: that it cannot is no row's fault.
     fn start(&mut self) -> Result<Running, WorkerFailure> {
-        let running = self.spawn()?;
+        let running = Running::start(&self.program, &self.arguments)
+            .map_err(|error| WorkerFailure::CannotStart(error.to_string()))?;
         let end = Instant::now() + START;
         let cannot = |why: &str| Err(WorkerFailure::CannotStart(why.to_owned()));
         loop {
@@ -158,35 +154,9 @@ impl<'a> Child<'a> {
         }
     }
 
-    fn spawn(&self) -> Result<Running, WorkerFailure> {
-        let failed = |error: std::io::Error| WorkerFailure::CannotStart(error.to_string());
-        let mut process = Command::new(&self.program)
-            .args(&self.arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let missing = || WorkerFailure::CannotStart("it has no pipes".to_owned());
-        let input = process.stdin.take().ok_or_else(missing)?;
-        let output = process.stdout.take().ok_or_else(missing)?;
-        let (sender, events) = mpsc::channel();
-        thread::spawn(move || {
-            // A line that is no event comes from the driver, which prints where it likes.
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let Ok(event) = serde_json::from_str(&line) else { continue };
-                if sender.send(event).is_err() {
-                    break;
-                }
-            }
-        });
-        Ok(Running { process, input, events })
-    }
-
     fn ask(&mut self, running: &mut Running, row: &PlanRow) -> Result<Row, WorkerFailure> {
         let mut phase = Phase::Build;
-        let request = serde_json::to_string(&Request::new(row));
-        let request = request.map_err(|_| WorkerFailure::Died(phase))?;
-        if writeln!(running.input, "{request}").and_then(|()| running.input.flush()).is_err() {
+        if running.tell(&Request::new(row)).is_err() {
             return Err(self.stopped_or(WorkerFailure::Died(phase)));
         }
         let end = Instant::now() + self.timeout;
@@ -235,14 +205,6 @@ impl Worker for Child<'_> {
         }
         // On any failure `running` is dropped here, and its process killed.
         answer
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself; either way it is waited for.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
     }
 }
 

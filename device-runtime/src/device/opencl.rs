@@ -110,7 +110,7 @@ pub fn devices() -> Result<Vec<Found>, DeviceError> {
     let platforms = get_platforms().map_err(|ClError(code)| match code {
         PLATFORM_NOT_FOUND => DeviceError::NoPlatform,
         LIBRARY_FUNCTION_MISSING => {
-            DeviceError::NoLibrary(vec!["the library found has no OpenCL in it".to_owned()])
+            DeviceError::NotOpenCl(vec!["the library found has no clGetPlatformIDs".to_owned()])
         }
         _ => failed("clGetPlatformIDs")(ClError(code)),
     })?;
@@ -630,7 +630,7 @@ impl Device for OpenCl {
 
 /// The library lacks what every one of OpenCL 1.2 has.
 fn library_gone(call: &'static str) -> DeviceError {
-    DeviceError::NoLibrary(vec![format!("the library has no {call}")])
+    DeviceError::NotOpenCl(vec![format!("the library has no {call}")])
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The commands. To add one: write `cmd/<verb>.rs`, then name it here.
 
+mod attempt;
 mod bench;
 mod check;
 mod collect;
@@ -9,7 +10,10 @@ mod file;
 mod half;
 mod network;
 mod run;
+mod standing;
 mod worker;
+
+use std::ffi::OsString;
 
 use device_runtime::OpenCl;
 
@@ -18,6 +22,8 @@ use crate::output::Output;
 /// What to do.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
+    #[command(hide = true)]
+    Attempt(attempt::Args),
     Bench(bench::Args),
     Check(check::Args),
     Collect(collect::Args),
@@ -29,7 +35,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether a driver can end or stop it. `collect` has children of its own, and is one's parent.
+    /// Whether a driver can end or stop it with nobody to tell. `collect` has children of its own.
     pub(crate) fn is_fragile(&self) -> bool {
         match self {
             Self::Bench(_)
@@ -37,7 +43,8 @@ impl Command {
             | Self::Compile(_)
             | Self::Devices(_)
             | Self::Run(_) => true,
-            Self::Collect(_) | Self::Worker(_) => false,
+            // The ladder watches the one, `collect` the other.
+            Self::Attempt(_) | Self::Worker(_) | Self::Collect(_) => false,
         }
     }
 }
@@ -45,6 +52,7 @@ impl Command {
 /// Do it.
 pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
     match command {
+        Command::Attempt(args) => attempt::run(args),
         Command::Bench(args) => bench::run(args, out),
         Command::Check(args) => check::run(args, out),
         Command::Collect(args) => collect::run(args, out),
@@ -66,5 +74,11 @@ pub(crate) struct DeviceArgs {
 impl DeviceArgs {
     fn open(&self) -> anyhow::Result<OpenCl> {
         Ok(OpenCl::open(self.device.as_deref())?)
+    }
+
+    /// The arguments of a child process that tries programs on the same device.
+    fn for_child(&self) -> Vec<OsString> {
+        let device = self.device.iter().flat_map(|device| ["--device".into(), device.into()]);
+        [OsString::from("attempt")].into_iter().chain(device).collect()
     }
 }

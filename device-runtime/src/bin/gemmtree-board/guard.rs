@@ -3,7 +3,7 @@
 use std::env;
 use std::process::{Command, ExitStatus};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Tells the child that it is one.
@@ -72,6 +72,10 @@ fn code_of(status: ExitStatus, limit: Duration) -> Result<u8, Ended> {
 
 /// Milliseconds from the beginning to the last sign of life.
 static LAST: AtomicU64 = AtomicU64::new(0);
+/// Whether what is waited for is watched otherwise.
+static PAUSED: AtomicBool = AtomicBool::new(false);
+/// How long the device may be silent.
+static LIMIT: OnceLock<Duration> = OnceLock::new();
 
 fn begun() -> Instant {
     static BEGUN: OnceLock<Instant> = OnceLock::new();
@@ -87,13 +91,24 @@ pub(crate) fn alive() {
     LAST.store(now(), Ordering::Relaxed);
 }
 
+/// Do what ends by a limit of its own.
+pub(crate) fn paused<T>(work: impl FnOnce() -> T) -> T {
+    PAUSED.store(true, Ordering::Relaxed);
+    let done = work();
+    alive();
+    PAUSED.store(false, Ordering::Relaxed);
+    done
+}
+
+/// How long the device may be silent, but no longer than `most`.
+pub(crate) fn limit(most: Duration) -> Duration {
+    LIMIT.get().map_or(most, |limit| most.min(*limit))
+}
+
 /// End with the parent, and when there was no sign of life for so long.
-#[cfg_attr(
-    not(any(target_os = "android", target_os = "linux")),
-    expect(unused_variables, reason = "no signals to end by")
-)]
 fn watch(limit: Duration) {
     alive();
+    LIMIT.get_or_init(|| limit);
     #[cfg(any(target_os = "android", target_os = "linux"))]
     {
         use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
@@ -103,6 +118,9 @@ fn watch(limit: Duration) {
             let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             while now().saturating_sub(LAST.load(Ordering::Relaxed)) < limit {
                 std::thread::sleep(Duration::from_millis(50));
+                if PAUSED.load(Ordering::Relaxed) {
+                    alive();
+                }
             }
             // Not by an exit: what a driver does at one may hang too.
             let _ = kill_process(getpid(), Signal::ALARM);

@@ -45,7 +45,8 @@ struct Cli {
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// End with an error when the device has not answered for this long; `collect` has its own --timeout
+    /// End with an error when the device has not answered for this long; `collect` has its own --timeout,
+    /// and a program on trial is given up after two minutes if not sooner
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 1800,
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     give_up_after: u64,

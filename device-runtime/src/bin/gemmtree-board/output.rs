@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use device_runtime::collect::CollectError;
+use device_runtime::ladder::LadderError;
 use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
@@ -140,7 +141,7 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         Some(DeviceError::NoPlatform) => {
             return Some("install the device's driver; pocl-opencl-icd runs on any CPU");
         }
-        Some(DeviceError::NoLibrary(_)) => {
+        Some(DeviceError::NoLibrary(_) | DeviceError::NotOpenCl(_)) => {
             return Some(
                 "install ocl-icd-libopencl1, or name the library: GEMMTREE_OPENCL=NAME_OR_PATH",
             );
@@ -158,6 +159,15 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         Some(RuntimeError::ClassNotShipped(_)) => {
             return Some("gemmtree-board compile without --class builds every class of the model");
         }
+        _ => {}
+    }
+    match cause.downcast_ref::<LadderError>() {
+        Some(LadderError::NothingStands(_)) => {
+            return Some(
+                "without --no-build they are built from source; if that fails too, the driver is at fault",
+            );
+        }
+        Some(LadderError::NoTree) => return Some("train a model from measurements"),
         _ => {}
     }
     match cause.downcast_ref::<CollectError>() {

@@ -1,7 +1,6 @@
 //! `gemmtree-board bench`: what a call costs beside what it computes, and what a network takes.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use device_runtime::clblast::Clblast;
@@ -13,21 +12,24 @@ use kernels::Problem;
 use selector_core::{GemmShape, ProblemClass};
 use serde::Serialize;
 
+use super::DeviceArgs;
 use super::network::{self, NetworkArgs};
 use super::run::{buffers, inputs};
-use super::{DeviceArgs, file};
+use super::standing::{BundleArgs, Told};
 use crate::allocations;
 use crate::output::Output;
 
 /// Measure what a call costs the host beside the driver's enqueue alone, its parts, and the device; or a
 /// whole network
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  gemmtree-board bench --bundle current.gtb\n  \
-                        gemmtree-board bench --bundle current.gtb --network vgg16 --output vgg16.csv")]
+#[command(
+    group = clap::ArgGroup::new("from").required(true).args(["bundle", "bundles"]),
+    after_help = "Example:\n  gemmtree-board bench --bundle current.gtb\n  \
+                  gemmtree-board bench --bundle current.gtb --network vgg16 --output vgg16.csv"
+)]
 pub(crate) struct Args {
-    /// The bundle
-    #[arg(long, value_name = "FILE")]
-    bundle: PathBuf,
+    #[command(flatten)]
+    from: BundleArgs,
     /// Sizes to measure
     #[arg(
         long, value_name = "MxKxN[xBATCH]", num_args = 1..,
@@ -44,14 +46,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    let (device, standing) = args.from.stand(&args.device, &[ProblemClass::F32_NN], out)?;
     if let Some(name) = &args.network.network {
-        return network::run(name, &args.network, &args.bundle, args.device.open()?, out);
+        return network::run(name, &args.network, &standing, device, out);
     }
-    let bytes = file::read(&args.bundle)?;
-    let bundle = file::parse(&args.bundle, &bytes)?;
-    let device = args.device.open()?;
     let begun = Instant::now();
-    let mut runtime = file::load(&args.bundle, device, &bundle)?;
+    let mut runtime = standing.load(device)?;
     let load_ns = begun.elapsed().as_nanos() as u64;
     let place = args.network.clblast.as_slice();
     let mut clblast = match Clblast::shipped(place) {
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         out.result(&line)?;
         lines.push(line);
     }
-    out.result(&Summary::of(&lines, runtime.device().info(), load_ns))
+    out.result(&Summary::of(&lines, runtime.device().info(), load_ns, standing.told()))
 }
 
 /// How often calls that repeat a problem allocate, all together.
@@ -224,10 +224,12 @@ struct Summary {
     break_even_side: Option<f64>,
     load_ns: u64,
     first_call_ns: u64,
+    #[serde(flatten)]
+    told: Told,
 }
 
 impl Summary {
-    fn of(lines: &[Line], device: &DeviceInfo, load_ns: u64) -> Self {
+    fn of(lines: &[Line], device: &DeviceInfo, load_ns: u64, told: Told) -> Self {
         let signed = |value: fn(&Line) -> i64| middle(lines.iter().map(value).collect());
         let p99 = |line: &Line| {
             i64::try_from(line.call.p99_ns)
@@ -253,6 +255,7 @@ impl Summary {
             break_even_side: overhead::break_even(&points.collect::<Vec<_>>()),
             load_ns,
             first_call_ns: lines.first().map_or(0, |line| line.first_call_ns),
+            told,
         }
     }
 }
@@ -323,7 +326,7 @@ impl fmt::Display for Summary {
         write!(
             f,
             "a call takes {} ns more than the bare enqueue ({} ns at the 99th percentile; {} ns where the problem \
-             changes); {even}; {} allocations in {} calls; cold: load {}, first call {}",
+             changes); {even}; {} allocations in {} calls; cold: load {}, first call {}; {}",
             self.over_bare_ns,
             self.over_bare_p99_ns,
             self.changing_over_bare_ns,
@@ -331,6 +334,7 @@ impl fmt::Display for Summary {
             self.calls,
             scaled(self.load_ns),
             scaled(self.first_call_ns),
+            self.told,
         )
     }
 }

@@ -2,44 +2,45 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use device_runtime::DeviceError;
 use device_runtime::check::{KernelReport, SourceUnit, check_bundle, check_sources};
 use kernels::families;
+use selector_core::ProblemClass;
 use serde::Serialize;
 
-use super::{DeviceArgs, file};
+use super::DeviceArgs;
+use super::standing::{BundleArgs, Told};
 use crate::output::Output;
 
 /// Compare kernels with the reference: a bundle's from their binaries, or all from source
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
+#[command(group = clap::ArgGroup::new("from").required(true).args(["bundle", "bundles", "sources"]),
+    after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
     gemmtree-board check --sources --seconds 120 --seed 1\n  \
     gemmtree-board check --sources --family tile\n  \
     gemmtree-board check --sources --few")]
 pub(crate) struct Args {
-    /// Check this bundle, loaded from its binaries only
-    #[arg(long, value_name = "FILE", required_unless_present = "sources")]
-    bundle: Option<PathBuf>,
+    #[command(flatten)]
+    from: BundleArgs,
     /// Check the whole kernel space, built from source
-    #[arg(long, conflicts_with = "bundle")]
+    #[arg(long, conflicts_with_all = ["no_build", "refresh"])]
     sources: bool,
     /// With --sources: begin no further program after this long
-    #[arg(long, value_name = "SECONDS", requires = "sources", conflicts_with_all = ["all", "bundle"],
+    #[arg(long, value_name = "SECONDS", requires = "sources", conflicts_with = "all",
         value_parser = clap::value_parser!(u64).range(1..))]
     seconds: Option<u64>,
     /// With --sources: everything, in order
-    #[arg(long, requires = "sources", conflicts_with = "bundle")]
+    #[arg(long, requires = "sources")]
     all: bool,
     /// With --sources: a few configurations of each family on a few problems, in order; for devices that
     /// are slow, such as simulators
-    #[arg(long, requires = "sources", conflicts_with_all = ["all", "bundle", "seed"])]
+    #[arg(long, requires = "sources", conflicts_with_all = ["all", "seed"])]
     few: bool,
     /// With --sources: only this kernel family, in every class
-    #[arg(long, value_name = "NAME", requires = "sources", conflicts_with = "bundle")]
+    #[arg(long, value_name = "NAME", requires = "sources")]
     family: Option<String>,
     /// Decides the order of programs, and the problems of a bundle's kernels
     #[arg(long, default_value_t = 0)]
@@ -49,16 +50,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
-    match &args.bundle {
-        Some(path) => of_bundle(args, path, out),
-        None => of_sources(args, out),
-    }
+    if args.from.is_given() { of_bundle(args, out) } else { of_sources(args, out) }
 }
 
-fn of_bundle(args: &Args, path: &Path, out: &Output) -> anyhow::Result<()> {
-    let bytes = file::read(path)?;
-    let bundle = file::parse(path, &bytes)?;
-    let mut runtime = file::load(path, args.device.open()?, &bundle)?;
+fn of_bundle(args: &Args, out: &Output) -> anyhow::Result<()> {
+    let classes: Vec<ProblemClass> = ProblemClass::all().collect();
+    let (device, standing) = args.from.stand(&args.device, &classes, out)?;
+    let mut runtime = standing.load(device)?;
     let (mut kernels, mut wrong) = (0, 0);
     let mut printed = Ok(());
     check_bundle(&mut runtime, args.seed, |report| {
@@ -69,9 +67,18 @@ fn of_bundle(args: &Args, path: &Path, out: &Output) -> anyhow::Result<()> {
         }
     })?;
     printed?;
-    out.result(&Done { event: "done", kernels, wrong })?;
+    // What was wrong in the file does not run, but is not right for that.
+    let given = if args.from.refreshes() { Vec::new() } else { standing.report().wrong_binaries() };
+    let told = standing.told();
+    out.result(&Done { event: "done", kernels, wrong, wrong_binaries: given.len(), told })?;
     if wrong > 0 {
         bail!("{wrong} of {kernels} kernels are wrong");
+    }
+    if let [first, ..] = given[..] {
+        let count = given.len();
+        bail!(
+            "{count} of the bundle's binaries compute wrong, the first `{first}`; --refresh mends the file"
+        );
     }
     Ok(())
 }
@@ -125,11 +132,15 @@ struct Done {
     event: &'static str,
     kernels: usize,
     wrong: usize,
+    /// Binaries of this driver that compute something else, and are not used.
+    wrong_binaries: usize,
+    #[serde(flatten)]
+    told: Told,
 }
 
 impl fmt::Display for Done {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} kernels checked, {} wrong", self.kernels, self.wrong)
+        write!(f, "{} kernels checked, {} wrong, {}", self.kernels, self.wrong, self.told)
     }
 }
 

@@ -1,6 +1,6 @@
 //! `gemmtree-board bench --network`: a network's multiplications, or all of its inference, beside CLBlast.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -11,6 +11,7 @@ use device_runtime::{Device, DeviceInfo, OpenCl};
 use kernels::networks;
 
 use super::file;
+use super::standing::Stands;
 use crate::output::Output;
 
 /// Networks whose whole inference is run.
@@ -60,16 +61,15 @@ pub(super) struct NetworkArgs {
 pub(super) fn run(
     name: &str,
     args: &NetworkArgs,
-    bundle: &Path,
+    stands: &Stands,
     device: OpenCl,
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let plan = plan(name, args, device.info())?;
     let info = device.info().clone();
     let (others, mut skipped) = others(args, &device);
-    let bytes = file::read(bundle)?;
-    let parsed = file::parse(bundle, &bytes)?;
-    let runtime = file::load(bundle, device, &parsed)?;
+    let runtime = stands.load(device)?;
+    out.note(stands.told());
     let mut stage = Stage::new(runtime, plan).context("the network does not fit the device")?;
     out.note("trying every kernel of the bundle for the one that is best for all layers");
     let one = one_best(&mut stage, |_, _, _| ())?;

@@ -1,7 +1,6 @@
 //! `gemmtree-board run`: one multiplication through the selector, checked.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use ::half::f16;
@@ -15,7 +14,8 @@ use kernels::reference::{Element, Expectation, values};
 use selector_core::{ElementType, GemmShape, ProblemClass};
 use serde::Serialize;
 
-use super::{DeviceArgs, file, half};
+use super::standing::{BundleArgs, Told};
+use super::{DeviceArgs, half};
 use crate::output::Output;
 
 /// Above this many operations the reference would take too long.
@@ -25,11 +25,13 @@ const STEADY_CALLS: u32 = 7;
 
 /// Multiply once, with the kernel that the model chooses
 #[derive(clap::Args)]
-#[command(after_help = "Example:\n  gemmtree-board run --bundle current.gtb --shape 784x1152x256")]
+#[command(
+    group = clap::ArgGroup::new("from").required(true).args(["bundle", "bundles"]),
+    after_help = "Example:\n  gemmtree-board run --bundle current.gtb --shape 784x1152x256"
+)]
 pub(crate) struct Args {
-    /// The bundle
-    #[arg(long, value_name = "FILE")]
-    bundle: PathBuf,
+    #[command(flatten)]
+    from: BundleArgs,
     /// Sizes of the multiplication
     #[arg(long, value_name = "MxKxN[xBATCH]")]
     shape: GemmShape,
@@ -41,21 +43,21 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
-    let bytes = file::read(&args.bundle)?;
-    let bundle = file::parse(&args.bundle, &bytes)?;
-    let mut runtime = file::load(&args.bundle, args.device.open()?, &bundle)?;
+    let (device, standing) = args.from.stand(&args.device, &[args.class], out)?;
+    let mut runtime = standing.load(device)?;
     if let Some(warning) = half::warning(runtime.device().info(), [args.class]) {
         out.note(warning);
     }
     match args.class.element() {
-        ElementType::F32 => multiply::<f32>(args, &mut runtime, out),
-        ElementType::F16 => multiply::<f16>(args, &mut runtime, out),
+        ElementType::F32 => multiply::<f32>(args, &mut runtime, standing.told(), out),
+        ElementType::F16 => multiply::<f16>(args, &mut runtime, standing.told(), out),
     }
 }
 
 fn multiply<T: Element + Pod>(
     args: &Args,
     runtime: &mut Runtime<'_, OpenCl>,
+    told: Told,
     out: &mut Output,
 ) -> anyhow::Result<()> {
     let problem = Problem::packed(args.class, args.shape);
@@ -89,6 +91,7 @@ fn multiply<T: Element + Pod>(
         told_by: steady.told_by,
         gflops: args.shape.flop() / (device_ns.max(1) as f64),
         checked,
+        told,
     })
 }
 
@@ -172,6 +175,8 @@ struct Done {
     told_by: ToldBy,
     gflops: f64,
     checked: bool,
+    #[serde(flatten)]
+    told: Told,
 }
 
 impl fmt::Display for Done {
@@ -190,6 +195,9 @@ impl fmt::Display for Done {
             self.host_ns as f64 / 1e3,
             self.cold_ns as f64 / 1e3,
         )?;
-        if self.told_by == ToldBy::Host { f.write_str(", by the host's clock") } else { Ok(()) }
+        if self.told_by == ToldBy::Host {
+            f.write_str(", by the host's clock")?;
+        }
+        write!(f, ", {}", self.told)
     }
 }

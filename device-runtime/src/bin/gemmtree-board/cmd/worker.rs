@@ -76,7 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 /// A kernel that hangs must not outlive a `collect` that was killed.
-fn end_with_parent() {
+pub(super) fn end_with_parent() {
     #[cfg(any(target_os = "android", target_os = "linux"))]
     {
         use rustix::process::{Signal, set_parent_process_death_signal};

@@ -1,0 +1,173 @@
+//! Trying in a child process, which a driver may crash or hang as it likes.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
+
+use kernels::Configuration;
+use kernels::bundle::DriverKey;
+use selector_core::ProblemClass;
+use serde::{Deserialize, Serialize};
+
+use super::attempt::{Attempt, Fault, Task, attempt};
+use crate::Device;
+use crate::process::Process;
+
+/// A child that has not opened the device after this long never will.
+const START: Duration = Duration::from_secs(60);
+
+/// A line to the child: try this program.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Request {
+    configurations: Vec<String>,
+    class: String,
+    /// The file of the binary; none to build.
+    binary: Option<PathBuf>,
+    /// Where what was built goes.
+    output: PathBuf,
+}
+
+/// A line from the child.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The device is open, and this is its key.
+    Ready(DriverKey),
+    /// It runs and is right.
+    Right,
+    /// It does not load, build or run.
+    Refused(String),
+    /// This configuration of it is wrong.
+    Wrong(String),
+}
+
+impl Request {
+    /// Do it, in the child.
+    #[must_use]
+    pub fn answer<D: Device>(&self, device: &D) -> Answer {
+        match self.attempt(device) {
+            Ok(()) => Answer::Right,
+            Err(Fault::Wrong(configuration)) => Answer::Wrong(configuration),
+            Err(fault) => Answer::Refused(fault.to_string()),
+        }
+    }
+
+    fn attempt<D: Device>(&self, device: &D) -> Result<(), Fault> {
+        let refused = |why: &dyn ToString| Fault::Refused(why.to_string());
+        let class: ProblemClass = self.class.parse().map_err(|error| refused(&error))?;
+        let configurations = self.configurations.iter().map(|name| name.parse());
+        let configurations: Result<Vec<Configuration>, _> = configurations.collect();
+        let configurations = configurations.map_err(|error| refused(&error))?;
+        let first = configurations.first().ok_or_else(|| refused(&"nothing is asked for"))?;
+        let program = first.program(class);
+        let binary = self.binary.as_ref().map(fs::read).transpose();
+        let binary = binary.map_err(|error| refused(&error))?;
+        let task =
+            Task { program: &program, configurations: &configurations, binary: binary.as_deref() };
+        let built = attempt(device, &task)?;
+        if self.binary.is_none() {
+            fs::write(&self.output, built).map_err(|error| refused(&error))?;
+        }
+        Ok(())
+    }
+}
+
+/// A child process that is started when it is needed, and anew when a driver has taken it down.
+pub struct InChild {
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    limit: Duration,
+    here: DriverKey,
+    folder: tempfile::TempDir,
+    running: Option<Process<Answer>>,
+}
+
+impl InChild {
+    /// Try in `program arguments`, which opens the device whose key is `here` and answers each [`Request`]
+    /// by an [`Answer`]; what takes longer than `limit` hangs.
+    ///
+    /// # Errors
+    /// There is no temporary folder for binaries.
+    pub fn new(
+        program: PathBuf,
+        arguments: Vec<OsString>,
+        limit: Duration,
+        here: DriverKey,
+    ) -> io::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("gemmtree-").tempdir()?;
+        Ok(Self { program, arguments, limit, here, folder, running: None })
+    }
+
+    fn start(&self) -> Result<Process<Answer>, Fault> {
+        let cannot = |why: String| Fault::CannotTry(why);
+        let mut process = Process::start(&self.program, &self.arguments)
+            .map_err(|error| cannot(error.to_string()))?;
+        match wait(&mut process, START) {
+            Ok(Answer::Ready(key)) if key == self.here => Ok(process),
+            Ok(Answer::Ready(key)) => {
+                Err(cannot(format!("it finds `{}`, driver {}", key.device, key.driver)))
+            }
+            Ok(_) => Err(cannot("it answers before it is asked".to_owned())),
+            Err(fault) => Err(cannot(fault.to_string())),
+        }
+    }
+
+    fn request(&self, task: &Task<'_>) -> io::Result<Request> {
+        let (input, output) = (self.folder.path().join("input"), self.folder.path().join("output"));
+        if let Some(binary) = task.binary {
+            fs::write(&input, binary)?;
+        }
+        Ok(Request {
+            configurations: task.configurations.iter().map(ToString::to_string).collect(),
+            class: task.program.class.to_string(),
+            binary: task.binary.map(|_| input),
+            output,
+        })
+    }
+}
+
+impl Attempt for InChild {
+    fn attempt(&mut self, task: &Task<'_>) -> Result<Vec<u8>, Fault> {
+        let cannot = |error: io::Error| Fault::CannotTry(error.to_string());
+        let request = self.request(task).map_err(cannot)?;
+        let mut process = match self.running.take() {
+            Some(process) => process,
+            None => self.start()?,
+        };
+        // A child that does not hear the request has ended, which `wait` tells.
+        let _ = process.tell(&request);
+        let answer = wait(&mut process, self.limit)?;
+        // On a crash or a hang the process was dropped, and with it killed; on a refusal it is dropped too,
+        // since the device may be lost to it.
+        if matches!(answer, Answer::Right | Answer::Wrong(_)) {
+            self.running = Some(process);
+        }
+        match (answer, task.binary) {
+            (Answer::Right, Some(binary)) => Ok(binary.to_vec()),
+            (Answer::Right, None) => fs::read(request.output).map_err(cannot),
+            (Answer::Refused(why), _) => Err(Fault::Refused(why)),
+            (Answer::Wrong(configuration), _) => Err(Fault::Wrong(configuration)),
+            (Answer::Ready(_), _) => Err(Fault::CannotTry("it began anew".to_owned())),
+        }
+    }
+
+    fn outlives_driver(&self) -> bool {
+        true
+    }
+}
+
+/// The next answer.
+fn wait(process: &mut Process<Answer>, limit: Duration) -> Result<Answer, Fault> {
+    let begun = Instant::now();
+    match process.events.recv_timeout(limit) {
+        Ok(answer) => Ok(answer),
+        Err(RecvTimeoutError::Timeout) => Err(Fault::TimedOut(limit)),
+        Err(RecvTimeoutError::Disconnected) => {
+            let after = begun.elapsed().as_secs_f64();
+            Err(Fault::Died(format!("{} after {after:.1} s", process.ended())))
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! On what each program stands, and what a user should know of it.
+
+use std::fmt::{self, Write};
+
+use kernels::bundle::DriverKey;
+use kernels::space;
+use selector_core::Model;
+use serde::Serialize;
+
+use super::attempt::Fault;
+
+/// Where a program comes from; a later one is a lower rung.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rung {
+    /// A binary that this driver made.
+    Binary,
+    /// A binary that another driver of this device made.
+    ForeignBinary,
+    /// Built from source now.
+    Source,
+    /// Of all kernels the universal one alone.
+    Universal,
+}
+
+/// What became of one program.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Stood {
+    /// [`Program::name`](kernels::Program::name).
+    pub program: String,
+    /// On what it stands; `None` if it is left out.
+    pub rung: Option<Rung>,
+    /// The rungs before, and why they do not hold it.
+    pub tried: Vec<(Rung, Fault)>,
+}
+
+/// What became of a bundle.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Report {
+    /// The lowest rung that a program stands on; [`Rung::Universal`] if no other kernel can be used,
+    /// although there are some.
+    pub rung: Rung,
+    /// Each program.
+    pub programs: Vec<Stood>,
+    /// What made the binaries that were given, if there were any.
+    pub made_for: Option<DriverKey>,
+    /// What is here.
+    pub here: DriverKey,
+    /// Name of the device whose times the model was trained on, and its driver; empty if it does not say.
+    pub trained_on: (String, String),
+    /// Hash of the kernel space that the model was trained on.
+    pub space: Option<u64>,
+}
+
+/// What a user should know.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The binaries are not this driver's.
+    MadeElsewhere {
+        /// What made them.
+        made_for: Box<DriverKey>,
+        /// What is here.
+        here: Box<DriverKey>,
+    },
+    /// This many programs were built from source.
+    Built(usize),
+    /// A program is left out.
+    LeftOut {
+        /// The program.
+        program: String,
+        /// Why.
+        tried: String,
+    },
+    /// The model's times are those of another device, or of another driver of it.
+    TrainedElsewhere {
+        /// The device.
+        device: String,
+        /// Its driver.
+        driver: String,
+    },
+    /// The model's times are those of other kernels.
+    TrainedOnOtherSources,
+    /// No kernel of the model can be used.
+    Universal,
+}
+
+impl Report {
+    pub(super) fn new(
+        model: &Model<'_>,
+        made_for: Option<DriverKey>,
+        here: DriverKey,
+        programs: Vec<Stood>,
+    ) -> Self {
+        let lowest = programs.iter().filter_map(|one| one.rung).max();
+        let is_universal = |one: &Stood| one.program.starts_with("universal/");
+        let only = !programs.iter().any(|one| one.rung.is_some() && !is_universal(one));
+        let rung = if only { Rung::Universal } else { lowest.unwrap_or(Rung::Universal) };
+        let trained_on = (model.device().to_owned(), model.driver().to_owned());
+        Self { rung, programs, made_for, here, trained_on, space: model.space() }
+    }
+
+    /// Whether every program is as it was given by this driver: there is nothing new to keep.
+    #[must_use]
+    pub fn is_as_given(&self) -> bool {
+        let is_binary = |one: &Stood| one.rung == Some(Rung::Binary);
+        self.programs.iter().all(|one| is_binary(one) || one.was_left_out())
+    }
+
+    /// Whether the model was trained on this device and driver.
+    #[must_use]
+    pub fn is_trained_here(&self) -> bool {
+        let (device, driver) = &self.trained_on;
+        (device, driver) == (&self.here.device, &self.here.driver)
+    }
+
+    /// The programs whose binary this driver made and runs, but computes something else with.
+    #[must_use]
+    pub fn wrong_binaries(&self) -> Vec<&str> {
+        let is_wrong = |one: &&Stood| {
+            one.tried.iter().any(|tried| matches!(tried, (Rung::Binary, Fault::Wrong(_))))
+        };
+        self.programs.iter().filter(is_wrong).map(|one| one.program.as_str()).collect()
+    }
+
+    /// What a user should know, the most important first.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<Warning> {
+        let mut warnings = Vec::new();
+        if let Some(made_for) = self.made_for.clone().filter(|key| *key != self.here) {
+            let here = Box::new(self.here.clone());
+            warnings.push(Warning::MadeElsewhere { made_for: Box::new(made_for), here });
+        }
+        let built = self.programs.iter().filter(|one| one.rung == Some(Rung::Source)).count();
+        if built > 0 {
+            warnings.push(Warning::Built(built));
+        }
+        for one in self.programs.iter().filter(|one| one.rung.is_none() && !one.was_left_out()) {
+            let (program, mut tried) = (one.program.clone(), String::new());
+            one.write_tried(&mut tried);
+            warnings.push(Warning::LeftOut { program, tried });
+        }
+        if self.rung == Rung::Universal {
+            warnings.push(Warning::Universal);
+        } else {
+            if !self.is_trained_here() {
+                let (device, driver) = self.trained_on.clone();
+                warnings.push(Warning::TrainedElsewhere { device, driver });
+            }
+            if self.space != Some(space::hash()) {
+                warnings.push(Warning::TrainedOnOtherSources);
+            }
+        }
+        warnings
+    }
+
+    /// Every rung that failed, a line each.
+    pub(super) fn tried(&self) -> String {
+        let mut text = String::new();
+        for one in &self.programs {
+            one.write_tried(&mut text);
+        }
+        text
+    }
+}
+
+impl Stood {
+    /// Whether this driver left it out when the bundle was made, which was told then.
+    fn was_left_out(&self) -> bool {
+        self.rung.is_none() && self.tried == [(Rung::Binary, Fault::Missing)]
+    }
+
+    fn write_tried(&self, text: &mut String) {
+        for (rung, fault) in &self.tried {
+            // Writing to a string does not fail.
+            let _ = write!(text, "\n    {} of `{}`: {fault}", rung.name(), self.program);
+        }
+    }
+}
+
+impl Rung {
+    /// In words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Binary => "binary",
+            Self::ForeignBinary => "binary of another driver",
+            Self::Source => "source",
+            Self::Universal => "universal kernel",
+        }
+    }
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::MadeElsewhere { made_for, here } => write!(
+                f,
+                "the binaries were made for `{}`, driver {}, but this is `{}`, driver {}",
+                made_for.device, made_for.driver, here.device, here.driver
+            ),
+            Self::Built(1) => write!(f, "1 program was built from source"),
+            Self::Built(count) => write!(f, "{count} programs were built from source"),
+            Self::LeftOut { program, tried } => {
+                write!(f, "`{program}` is left out; tried:{tried}")
+            }
+            Self::TrainedElsewhere { device, driver } => write!(
+                f,
+                "the model was trained on times of `{device}`, driver {driver}; its choices are right \
+                 here, but may not be the quickest: collect and train anew when there is time"
+            ),
+            Self::TrainedOnOtherSources => write!(
+                f,
+                "the model was trained on times of other kernel sources; its choices may not be the \
+                 quickest"
+            ),
+            Self::Universal => {
+                write!(f, "only the universal kernel can be used, which is right, but slow")
+            }
+        }
+    }
+}
