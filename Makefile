@@ -11,7 +11,7 @@ FREESTANDING := selector-core/freestanding
 AARCH64 := aarch64-unknown-linux-gnu
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-runtime figures-selector figures-trainer aarch64 check-aarch64 check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install install-c clean
+.PHONY: help setup build demo test check kernels-all figures-kernels figures-main figures-runtime figures-selector figures-trainer aarch64 check-aarch64 check-c check-intel check-oclgrind gen9-table test-selector-aarch64 bench peers fuzz sizes install install-c clean
 
 help:
 	@echo 'make demo           the whole loop on this machine, measured to launched (about 10 minutes the first time)'
@@ -19,6 +19,7 @@ help:
 	@echo 'make check          formatting, lints and documentation only'
 	@echo 'make kernels-all    every kernel on every case against the reference (hours)'
 	@echo 'make check-oclgrind a few kernels of each family in a simulator that finds races and wrong accesses'
+	@echo 'make check-c        the C programs in a memory checker'
 	@echo 'make gen9-table     what the compiler for Gen9 makes of each kernel (minutes; only what has changed)'
 	@echo 'make figures-main   print the measured figures beside their targets'
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
@@ -56,7 +57,7 @@ check:
 	RUSTDOCFLAGS='--deny warnings' $(CARGO) doc --workspace --no-deps --quiet
 
 test:
-	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz --browser --oclgrind
+	@bash .ci/setup --aarch64 --emulator --bare-metal --fuzz --browser --oclgrind --memcheck
 	$(MAKE) check
 	$(MAKE) aarch64
 	$(CARGO) test --workspace
@@ -73,6 +74,10 @@ check-oclgrind:
 	@bash .ci/setup --oclgrind
 	$(CARGO) build --release --package device-runtime --bin gemmtree-board --example faults
 	@bash device-runtime/oclgrind/check.sh
+
+check-c:
+	@bash .ci/setup --memcheck
+	$(CARGO) test --package gemmtree --test memory
 
 # `make gen9-table ONLY=starter` compiles the starter set alone.
 gen9-table:

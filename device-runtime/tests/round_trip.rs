@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::process::Command;
 
 use common::{KERNELS, device, file, model, run};
 use kernels::bundle::Bundle;
@@ -112,4 +113,22 @@ fn a_part_of_the_whole_kernel_space_is_right() {
     let done = run(&["check", "--sources", "--seconds", "1", "--seed", "5"]).ok().done();
     assert!(done["programs"].as_u64().unwrap() >= 1, "{done}");
     assert_eq!((&done["wrong"], &done["not_built"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn the_examples_multiply_right() {
+    if device().is_none() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let model = file(folder.path(), "m.gtm", &model(&[ProblemClass::F32_NN]));
+    let path = folder.path().join("b.gtb");
+    let bundle = path.to_str().unwrap();
+    run(&["compile", "--model", &model, "--output", bundle]).ok();
+    for (example, told) in [("gemm", ""), ("own_context", "right\n")] {
+        let mut command = Command::new(env!("CARGO"));
+        let package = ["run", "--quiet", "--package", "device-runtime", "--example", example];
+        let out = command.args(package).args(["--", bundle]).output().unwrap();
+        assert!(out.status.success() && out.stdout == told.as_bytes(), "{example}: {out:?}");
+    }
 }

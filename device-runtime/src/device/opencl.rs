@@ -18,6 +18,7 @@ use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
 use cl3::command_queue::enqueue_write_buffer;
+use cl3::context::retain_context;
 use cl3::event::{
     CL_PROFILING_COMMAND_END, CL_PROFILING_COMMAND_START, get_event_profiling_info, wait_for_events,
 };
@@ -214,6 +215,18 @@ impl OpenCl {
     pub fn with_context(context: Context) -> Result<Self, DeviceError> {
         let queue = CommandQueue::create_default(&context, 0);
         Self::with_queue(context, queue.map_err(failed("clCreateCommandQueue"))?)
+    }
+
+    /// The same device and context, with a queue of its own: for the runtime of another thread.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    pub fn sibling(&self) -> Result<Self, DeviceError> {
+        let context = self.context.get();
+        // SAFETY: the context lives as long as `self`; `Context` gives back what is taken here.
+        let retained = unsafe { retain_context(context) };
+        retained.map_err(|code| failed("clRetainContext")(ClError(code)))?;
+        Self::with_context(Context::new(context, &[self.device.id()]))
     }
 
     /// Work on the caller's own context and queue; timings need a queue with profiling.

@@ -4,11 +4,14 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use cl3::context::release_context;
+use cl3::context::{release_context, retain_context};
+use cl3::program::retain_program;
 use opencl3::command_queue::{CommandQueue, release_command_queue};
 use opencl3::context::Context;
+use opencl3::error_codes::CL_INVALID_VALUE;
 use opencl3::kernel::{Kernel, release_kernel};
 use opencl3::memory::{Buffer, ClMem, release_mem_object};
 use opencl3::program::{Program, release_program};
@@ -29,7 +32,9 @@ pub(super) fn refused() {
 /// One kind of object.
 pub(super) trait Release {
     /// Give up the object; it is not used afterwards.
-    fn release(&mut self) -> Result<(), i32>;
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32>
+    where
+        Self: Sized;
 }
 
 /// An object that is released once, whatever the driver says to it.
@@ -57,45 +62,59 @@ impl<T: Release> DerefMut for Owned<T> {
 
 impl<T: Release> Drop for Owned<T> {
     fn drop(&mut self) {
-        if self.0.release().is_err() {
+        if T::release(&mut self.0).is_err() {
             refused();
         }
     }
 }
 
 impl Release for Buffer<u8> {
-    fn release(&mut self) -> Result<(), i32> {
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
         // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_mem_object(self.get()) }
+        unsafe { release_mem_object(object.get()) }
     }
 }
 
 impl Release for CommandQueue {
-    fn release(&mut self) -> Result<(), i32> {
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
         // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_command_queue(self.get()) }
-    }
-}
-
-impl Release for Context {
-    fn release(&mut self) -> Result<(), i32> {
-        // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_context(self.get()) }
+        unsafe { release_command_queue(object.get()) }
     }
 }
 
 impl Release for Kernel {
-    fn release(&mut self) -> Result<(), i32> {
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
         // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_kernel(self.get()) }
+        unsafe { release_kernel(object.get()) }
+    }
+}
+
+impl Release for Context {
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
+        // SAFETY: the object is ours until here; what is taken is given back.
+        let sound =
+            unsafe { retain_context(object.get()).and_then(|()| release_context(object.get())) };
+        sound.and_then(|()| with_its_memory(object))
     }
 }
 
 impl Release for Program {
-    fn release(&mut self) -> Result<(), i32> {
-        // SAFETY: `Owned` holds the only reference of ours and calls this once.
-        unsafe { release_program(self.get()) }
+    fn release(object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
+        // SAFETY: the object is ours until here; what is taken is given back.
+        let sound =
+            unsafe { retain_program(object.get()).and_then(|()| release_program(object.get())) };
+        sound.and_then(|()| with_its_memory(object))
     }
+}
+
+/// Have the bindings release an object that has memory on the heap too. A driver that has just released it
+/// is not likely to refuse, which would be a panic.
+fn with_its_memory<T>(object: &mut ManuallyDrop<T>) -> Result<(), i32> {
+    let drop = panic::catch_unwind(AssertUnwindSafe(|| {
+        // SAFETY: `Owned` calls this once, and does not use the object afterwards.
+        unsafe { ManuallyDrop::drop(object) }
+    }));
+    drop.map_err(|_| CL_INVALID_VALUE)
 }
 
 #[cfg(test)]
@@ -105,7 +124,7 @@ mod tests {
     struct Stubborn;
 
     impl Release for Stubborn {
-        fn release(&mut self) -> Result<(), i32> {
+        fn release(_object: &mut ManuallyDrop<Self>) -> Result<(), i32> {
             Err(-36)
         }
     }
