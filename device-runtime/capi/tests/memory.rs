@@ -8,6 +8,7 @@ mod common;
 use std::env;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use common::{Installed, Source, installed, output};
 use fake_icd::{Fake, Script};
@@ -26,6 +27,9 @@ fn inside(test: &str) -> Option<&'static Installed> {
         println!("skipped: valgrind is not installed");
         return None;
     }
+    // They install to one folder.
+    static ONE: Mutex<()> = Mutex::new(());
+    let _alone = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let fake = Fake::new(&Script::default()).unwrap();
     let mut again = Command::new(env::current_exe().unwrap());
     output(fake.lead(&mut again).args(["--exact", test]).env(INSIDE, "1"));
