@@ -59,9 +59,11 @@ pub enum Source<'a> {
     Universal(&'a [ProblemClass]),
 }
 
-/// Which rungs there are.
+/// Which programs there are, and which rungs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Options {
+pub struct Options<'a> {
+    /// Of the classes that `source` has, only these; all if `None`. What stands has no others.
+    pub classes: Option<&'a [ProblemClass]>,
     /// Build from source what no binary serves.
     pub build: bool,
     /// Build anew what is not this driver's own, be it another driver's or left out before; another
@@ -69,9 +71,9 @@ pub struct Options {
     pub prefer_source: bool,
 }
 
-impl Default for Options {
+impl Default for Options<'_> {
     fn default() -> Self {
-        Self { build: true, prefer_source: false }
+        Self { classes: None, build: true, prefer_source: false }
     }
 }
 
@@ -134,15 +136,16 @@ impl Standing {
 /// Find the highest rung for every program of `source` on `device`.
 ///
 /// # Errors
-/// The bytes are no bundle or model; or [`LadderError::NothingStands`], which lists all that was tried.
+/// The bytes are no bundle or model, or have none of the classes; or [`LadderError::NothingStands`], which
+/// lists all that was tried.
 pub fn climb<D: Device>(
     device: &D,
     source: Source<'_>,
-    options: Options,
+    options: Options<'_>,
     attempts: &mut dyn Attempt,
 ) -> Result<Standing, LadderError> {
     let here = device.info().driver_key();
-    let given = Given::new(source)?;
+    let given = Given::new(source, options.classes)?;
     let mut climber = Climber { given: &given, here: &here, options, attempts, deaths: [0; 2] };
     let (mut stood, mut binaries) = (Vec::new(), Vec::new());
     let mut lost: Vec<ProblemClass> = Vec::new();
@@ -178,8 +181,8 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn new(source: Source<'a>) -> Result<Self, LadderError> {
-        let (model, binaries, classes) = match source {
+    fn new(source: Source<'a>, wanted: Option<&[ProblemClass]>) -> Result<Self, LadderError> {
+        let (model, binaries, mut classes) = match source {
             Source::Bundle(bytes) => {
                 let bundle = Bundle::parse(bytes)?;
                 let shipped = |class: &ProblemClass| {
@@ -194,6 +197,12 @@ impl<'a> Given<'a> {
         if classes.is_empty() {
             return Err(LadderError::NoTree);
         }
+        if let Some(wanted) = wanted {
+            classes.retain(|class| wanted.contains(class));
+            if let (true, Some(class)) = (classes.is_empty(), wanted.first()) {
+                return Err(RuntimeError::ClassNotShipped(*class).into());
+            }
+        }
         let mut programs = sharing(&bundle::kernels_of(&Model::parse(model)?)?, &classes);
         let is_universal = |(_, configurations): &(Program, Vec<Configuration>)| {
             configurations.contains(&Configuration::universal())
@@ -207,7 +216,7 @@ impl<'a> Given<'a> {
 struct Climber<'a> {
     given: &'a Given<'a>,
     here: &'a DriverKey,
-    options: Options,
+    options: Options<'a>,
     attempts: &'a mut dyn Attempt,
     /// Crashes and hangs over binaries, and over sources.
     deaths: [u32; 2],
@@ -347,7 +356,7 @@ mod tests {
         }
     }
 
-    fn climbed(device: &Mock, options: Options) -> Result<Standing, LadderError> {
+    fn climbed(device: &Mock, options: Options<'_>) -> Result<Standing, LadderError> {
         climb(device, Source::Bundle(&given()), options, &mut Safe(InProcess(device)))
     }
 
@@ -494,6 +503,26 @@ mod tests {
         let none = source(&[], Vec::new()).encode().unwrap();
         let error = climb(&device, Source::Model(&none), options, attempts).unwrap_err();
         assert!(matches!(error, LadderError::NoTree), "{error}");
+    }
+
+    #[test]
+    fn only_the_programs_of_the_classes_that_are_wanted_are_tried() {
+        let device = Mock::default();
+        let all: Vec<ProblemClass> = ProblemClass::all().collect();
+        let attempts = &mut InProcess(&device);
+        let few = [all[3], CLASS];
+        let options = Options { classes: Some(&few), ..Options::default() };
+        let standing = climb(&device, Source::Universal(&all), options, attempts).unwrap();
+        let names = standing.report().programs.iter().map(|one| one.program.clone());
+        let expected =
+            ["f32-nn".to_owned(), all[3].to_string()].map(|one| format!("universal/{one}"));
+        assert!(names.eq(expected));
+        let bytes = given();
+        let only = [all[3]];
+        let options = Options { classes: Some(&only), ..Options::default() };
+        let error = climb(&device, Source::Bundle(&bytes), options, attempts).unwrap_err();
+        let expected = RuntimeError::ClassNotShipped(all[3]);
+        assert!(matches!(error, LadderError::Runtime(one) if one == expected));
     }
 
     #[test]

@@ -407,10 +407,11 @@ fn runtime() -> Result<&'static OpenClRuntime, DeviceError> {
 }
 
 impl Found {
-    /// Index, name and platform on one line.
+    /// Index, name, platform and compute units on one line: twins differ by the first at least.
     #[must_use]
     pub fn line(&self) -> String {
-        format!("{}  {} ({})", self.index, self.info.name, self.info.platform)
+        let DeviceInfo { name, platform, compute_units, .. } = &self.info;
+        format!("{}  {name} ({platform}, {compute_units} compute units)", self.index)
     }
 
     fn matches(&self, wanted: &str) -> bool {

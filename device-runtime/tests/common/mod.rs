@@ -61,7 +61,9 @@ impl Ended {
     /// The run failed by the user's mistake, and says all of `words`.
     pub(crate) fn refused(self, words: &[&str]) -> Self {
         assert_eq!(self.code, Some(1), "{self:#?}");
-        assert!(self.stderr.starts_with("error: "), "{self:#?}");
+        // Warnings may come before.
+        let is_error = |line: &str| line.starts_with("error: ");
+        assert!(self.stderr.lines().any(is_error), "{self:#?}");
         for word in words {
             assert!(self.stderr.contains(word), "`{word}` is not in {self:#?}");
         }

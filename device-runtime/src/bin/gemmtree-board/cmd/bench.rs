@@ -46,6 +46,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
+    if let Some(name) = &args.network.network {
+        network::refuse(name, &args.network)?;
+    }
     let (device, standing) = args.from.stand(&args.device, &[ProblemClass::F32_NN], out)?;
     if let Some(name) = &args.network.network {
         return network::run(name, &args.network, &standing, device, out);

@@ -19,6 +19,7 @@ use crate::output::Output;
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("from").required(true).args(["bundle", "bundles", "sources"]),
     after_help = "Examples:\n  gemmtree-board check --bundle current.gtb\n  \
+    gemmtree-board check --bundle current.gtb --refresh\n  \
     gemmtree-board check --sources --seconds 120 --seed 1\n  \
     gemmtree-board check --sources --family tile\n  \
     gemmtree-board check --sources --few")]

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use device_runtime::DeviceInfo;
+use device_runtime::nearest::file_name;
 use device_runtime::opencl::{self, Found};
 use kernels::SubGroups;
 use serde::Serialize;
@@ -39,6 +40,8 @@ struct Described {
     clock_resolution_ns: u64,
     half_arithmetic: bool,
     extensions: Vec<String>,
+    /// What its own bundle is called in a folder of bundles.
+    bundle: String,
 }
 
 impl Described {
@@ -47,6 +50,7 @@ impl Described {
         let DeviceInfo { limits, .. } = &info;
         Self {
             index,
+            bundle: file_name(&info.driver_key()),
             work_group: limits.work_group,
             work_items: limits.work_items,
             local_memory: limits.local_memory,
@@ -87,11 +91,12 @@ impl fmt::Display for Described {
                 self.sub_groups.iter().copied().collect::<SubGroups>()
             )?;
         }
-        write!(
+        writeln!(
             f,
             "     memory         {} MiB, {} in one buffer",
             mebibytes(self.memory),
             mebibytes(self.largest_buffer)
-        )
+        )?;
+        write!(f, "     bundle         {}", self.bundle)
     }
 }

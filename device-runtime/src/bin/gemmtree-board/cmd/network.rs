@@ -131,13 +131,22 @@ fn plan(name: &str, args: &NetworkArgs, device: &DeviceInfo) -> anyhow::Result<P
     if name == WHOLE {
         return Ok(Plan::whole(networks::vgg16(args.side), args.batch, limit)?);
     }
+    Ok(Plan::multiplications(network.layers(), args.batch, limit))
+}
+
+/// Refuse what no network has, before a device is opened.
+pub(super) fn refuse(name: &str, args: &NetworkArgs) -> anyhow::Result<()> {
+    networks::by_name(name)?;
+    if name == WHOLE {
+        return Ok(());
+    }
     if args.side != SIDE {
         bail!("`{name}` has images of {SIDE} pixels a side; --side is for {WHOLE}");
     }
     if args.verify {
         bail!("only the multiplications of `{name}` are done; --verify is for {WHOLE}");
     }
-    Ok(Plan::multiplications(network.layers(), args.batch, limit))
+    Ok(())
 }
 
 /// CLBlast as shipped and tuned, and why what is missing is.

@@ -27,7 +27,8 @@ const STEADY_CALLS: u32 = 7;
 #[derive(clap::Args)]
 #[command(
     group = clap::ArgGroup::new("from").required(true).args(["bundle", "bundles"]),
-    after_help = "Example:\n  gemmtree-board run --bundle current.gtb --shape 784x1152x256"
+    after_help = "Examples:\n  gemmtree-board run --bundle current.gtb --shape 784x1152x256\n  \
+                  gemmtree-board run --bundles bundles/ --shape 784x1152x256 --refresh"
 )]
 pub(crate) struct Args {
     #[command(flatten)]

@@ -75,8 +75,8 @@ impl BundleArgs {
         self.refresh
     }
 
-    /// Open the device, choose the bundle, and try its programs in a child process; `classes` are those of
-    /// the universal kernel where there is no model.
+    /// Open the device, choose the bundle, and try its programs of these classes in a child process. What
+    /// replaces the bundle has every class.
     pub(super) fn stand(
         &self,
         device: &DeviceArgs,
@@ -97,7 +97,10 @@ impl BundleArgs {
             Some(bytes) => Source::Bundle(bytes),
             None => Source::Universal(classes),
         };
-        let options = Options { build: !self.no_build, prefer_source: self.refresh };
+        // What is kept is kept whole.
+        let of_verb = (!self.refresh).then_some(classes);
+        let options =
+            Options { classes: of_verb, build: !self.no_build, prefer_source: self.refresh };
         let program = env::current_exe().context("could not find this program itself")?;
         let attempts = InChild::new(program, device.for_child(), guard::limit(PATIENCE), here)
             .context("could not make a folder for temporary files")?;
