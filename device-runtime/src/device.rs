@@ -468,6 +468,14 @@ pub enum DeviceError {
         /// Bytes given.
         have: u64,
     },
+    /// A text that the driver would read to its first zero byte only.
+    #[error("the {what} of `{program}` have a zero byte in them, which ends a text in C")]
+    ZeroByte {
+        /// Which of its texts.
+        what: &'static str,
+        /// The program.
+        program: String,
+    },
     /// A kernel is built and runs, but is wrong.
     #[error("{0} computes something else than the reference")]
     WrongResult(String),

@@ -7,10 +7,9 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use common::pretend::within;
 use common::{Ended, program};
 use fake_icd::{Clock, Fake, Fault, Oddity, RESULT, Rule, Script, StaleBinaries};
 use kernels::measurement::{Header, Row, Status, Timing};
@@ -39,18 +38,7 @@ fn one(rule: Rule) -> Script {
 fn run(fake: &Fake, arguments: &[&str]) -> Ended {
     let mut command = program();
     fake.lead(command.args(arguments));
-    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let pid = rustix::process::Pid::from_child(&running);
-    let begun = Instant::now();
-    let waiter = thread::spawn(move || running.wait_with_output().unwrap());
-    while !waiter.is_finished() {
-        if begun.elapsed() > PATIENCE {
-            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-            panic!("{arguments:?} hangs");
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
-    Ended::of(waiter.join().unwrap())
+    Ended::of(within(PATIENCE, &mut command))
 }
 
 /// It went well, or ended with an error in words.
@@ -449,4 +437,57 @@ fn run_and_bench_tell_cold_start_launch_and_steady_state_by_a_clock_that_can() {
         assert!(cold.iter().all(|ns| *ns >= 200_000), "{clock:?}: {cold:?}");
         assert!(launch.iter().all(|ns| *ns > 0), "{clock:?}: {launch:?}");
     }
+}
+
+#[test]
+fn what_a_driver_refuses_is_told_by_its_function_and_its_own_code() {
+    let bundled = Bundled::new();
+    let [run_it, ..] = bundled.commands();
+    for (at, code) in [
+        // A platform that refuses is none to the loader.
+        ("clGetDeviceInfo", -33),
+        ("clCreateContext", -2),
+        ("clCreateCommandQueue", -34),
+        ("clCreateBuffer", ALLOCATION_FAILURE),
+        ("clEnqueueWriteBuffer", -38),
+        ("clSetKernelArg", -51),
+        ("clEnqueueReadBuffer", -6),
+        ("clFinish", -36),
+    ] {
+        let ended = run(&fake(&one(Rule::new(at, Fault::Fail(code)))), &run_it);
+        assert!(matches!(ended.code, Some(1 | 2)), "{at}: {ended:#?}");
+        let code = format!("({code})");
+        assert!(ended.stderr.contains(at) && ended.stderr.contains(&code), "{at}: {ended:#?}");
+    }
+}
+
+#[test]
+fn a_driver_that_crashes_at_the_end_takes_no_result_with_it() {
+    let bundled = Bundled::new();
+    let output = bundled.folder.path().join("new.gtb");
+    let compile = ["compile", "--model", &bundled.model, "--output", output.to_str().unwrap()];
+    for does in [Fault::Crash, Fault::Abort, Fault::Hang] {
+        let driver = fake(&one(Rule::new("clReleaseContext", does)));
+        let ended = run(&driver, &[&compile[..], &SOON].concat());
+        assert_eq!(ended.code, Some(2), "{does:?}: {ended:#?}");
+        sound(&ended, "clReleaseContext");
+        // What was made is there, whole, and as it is told.
+        assert!(ended.done()["event"] == "done", "{does:?}: {ended:#?}");
+        let bytes = fs::read(&output).unwrap();
+        assert!(kernels::bundle::Bundle::parse(&bytes).is_ok(), "{does:?}");
+        fs::remove_file(&output).unwrap();
+    }
+}
+
+#[test]
+fn a_driver_that_is_long_in_coming_is_waited_for_within_the_limit() {
+    let slow = |platform_delay_ms| fake(&Script { platform_delay_ms, ..Script::default() });
+    let check = ["check", "--sources", "--family", "universal", "--few"];
+    run(&slow(300), &check).ok();
+    let (ended, _, rows) = collect(&slow(300), &THREE, &[]);
+    ended.ok();
+    assert_eq!(statuses(&rows), [Status::Ok; 3]);
+    let ended = run(&slow(60_000), &[&check[..], &SOON].concat());
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(ended.stderr.contains("did not answer") && ended.stderr.contains("hint: "));
 }

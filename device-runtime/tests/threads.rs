@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::sync::Mutex;
 use std::thread;
 
 use common::{device, model};
@@ -83,6 +84,24 @@ fn threads_with_a_runtime_each_do_not_mix_their_arguments() {
                 let bundle = Bundle::parse(bytes).unwrap();
                 let mut runtime = Runtime::load(OpenCl::open(None).unwrap(), &bundle).unwrap();
                 multiply(&mut runtime, f32::from(alpha), 200);
+            });
+        }
+    });
+}
+
+#[test]
+fn threads_that_take_turns_with_one_runtime_do_not_mix_their_arguments() {
+    let Some(device) = device() else { return };
+    let bytes = bundle(&device);
+    let bundle = Bundle::parse(&bytes).unwrap();
+    let runtime = Mutex::new(Runtime::load(device, &bundle).unwrap());
+    thread::scope(|scope| {
+        for alpha in 1..=8_u8 {
+            let runtime = &runtime;
+            scope.spawn(move || {
+                for _ in 0..100 {
+                    multiply(&mut runtime.lock().unwrap(), f32::from(alpha), 10);
+                }
             });
         }
     });

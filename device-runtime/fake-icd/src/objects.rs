@@ -1,6 +1,6 @@
 //! What handles stand for.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicI32, AtomicU32};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -90,6 +90,8 @@ pub(crate) struct Built {
     pub(crate) log: String,
     /// Known from a binary's load or a source's build on.
     pub(crate) code: Option<Arc<Code>>,
+    /// Positions of the functions that kernels were created of.
+    pub(crate) created: BTreeSet<usize>,
 }
 
 pub(crate) struct Kernel {

@@ -1,5 +1,7 @@
 //! Which of the project's programs a source or a binary is.
 
+use std::collections::BTreeSet;
+
 use kernels::families::{self, Family};
 use kernels::{Configuration, Program};
 use selector_core::{Precision, ProblemClass, Transposes};
@@ -67,6 +69,13 @@ impl Code {
         };
         let driver = driver.to_owned();
         Self { name, class, functions, driver, from_binary: false, is_stale: false }
+    }
+
+    /// With these of its functions alone, by their positions.
+    pub(crate) fn only(&self, positions: &BTreeSet<usize>) -> Self {
+        let all = self.functions.iter().enumerate();
+        let kept = all.filter(|(at, _)| positions.contains(at));
+        Self { functions: kept.map(|(_, one)| one.clone()).collect(), ..self.clone() }
     }
 
     /// The binary, which only this driver reads.

@@ -40,6 +40,10 @@ pub struct Script {
     pub work_group: u64,
     /// What becomes of a binary that another driver version made.
     pub stale_binaries: StaleBinaries,
+    /// Whether a kernel function is compiled when it is created: a binary has those that were.
+    pub lazy_kernels: bool,
+    /// Whether a sub-buffer may begin at any byte, though the device says that it may not.
+    pub loose_sub_buffers: bool,
     /// The clock of the profiling information.
     pub clock: Clock,
     /// How long launches last; the first that matches counts.
@@ -173,6 +177,8 @@ impl Default for Script {
             local_memory: 32 << 10,
             work_group: 256,
             stale_binaries: StaleBinaries::default(),
+            lazy_kernels: false,
+            loose_sub_buffers: false,
             clock: Clock::default(),
             times: Vec::new(),
             paced: false,

@@ -432,6 +432,18 @@ fn failed(call: &'static str) -> impl Fn(ClError) -> DeviceError {
     move |error| DeviceError::Call { call, code: error.0, reason: error.to_string() }
 }
 
+/// That the bindings can hand a program's texts over; they panic on one that ends early in C.
+fn check_texts(program: &Program) -> Result<(), DeviceError> {
+    let refused = |what| Err(DeviceError::ZeroByte { what, program: program.name.clone() });
+    if program.options.contains('\0') {
+        return refused("build options");
+    }
+    if program.functions.iter().any(|name| name.contains('\0')) {
+        return refused("kernel functions");
+    }
+    Ok(())
+}
+
 fn sizes(values: [u64; 3]) -> Result<[usize; 3], DeviceError> {
     let mut sizes = [0; 3];
     for (size, value) in sizes.iter_mut().zip(values) {
@@ -450,6 +462,7 @@ impl Device for OpenCl {
     }
 
     fn build(&self, program: &Program) -> Result<OpenClKernel, DeviceError> {
+        check_texts(program)?;
         let built = ClProgram::create_from_source(&self.context, program.source)
             .map_err(failed("clCreateProgramWithSource"))?;
         let mut built = Owned::new(built);
@@ -462,6 +475,7 @@ impl Device for OpenCl {
     }
 
     fn load(&self, program: &Program, binary: &[u8]) -> Result<OpenClKernel, DeviceError> {
+        check_texts(program)?;
         let devices = self.context.devices();
         // SAFETY: the context has exactly this one device, and there is one binary for it.
         let loaded = unsafe { ClProgram::create_from_binary(&self.context, devices, &[binary]) };

@@ -8,6 +8,7 @@
 
 pub(crate) mod faulty;
 pub(crate) mod parted;
+pub(crate) mod pretend;
 pub(crate) mod sample;
 
 use std::path::{Path, PathBuf};
@@ -130,7 +131,15 @@ pub(crate) fn model_of_space(space: Option<u64>) -> Vec<u8> {
 }
 
 fn encoded(classes: &[ProblemClass], space: Option<u64>) -> Vec<u8> {
-    let kernels = KERNELS.map(|name| name.parse::<Configuration>().unwrap().packed());
+    of_kernels(&KERNELS.map(|name| name.parse().unwrap()), classes, space)
+}
+
+/// A model of two kernels that sends small m to the first and all else to the second.
+pub(crate) fn of_kernels(
+    kernels: &[Configuration; 2],
+    classes: &[ProblemClass],
+    space: Option<u64>,
+) -> Vec<u8> {
     let leaf = |id| Leaf::new(&[KernelId(id)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
     let tree = Tree::Split {
         feature: selector_core::Feature::M,
@@ -145,7 +154,7 @@ fn encoded(classes: &[ProblemClass], space: Option<u64>) -> Vec<u8> {
         method: "by hand",
         space,
         score: None,
-        kernels: kernels.to_vec(),
+        kernels: kernels.iter().map(Configuration::packed).collect(),
         trees: vec![tree],
         classes: classes
             .iter()

@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 
 use super::{bytes_of, code, int, made, references};
-use crate::faults::{Subject, driver, meet};
+use crate::faults::{Subject, driver, meet, strike};
 use crate::foreign::{answer, list, list_to_zero};
 use crate::objects::Context;
 use crate::{cl, registry};
@@ -56,7 +56,10 @@ pub(crate) extern "C" fn retain(context: usize) -> i32 {
 }
 
 pub(crate) extern "C" fn release(context: usize) -> i32 {
-    code(registry::release::<Context>(context))
+    code(
+        strike("clReleaseContext", Subject::default())
+            .and_then(|()| registry::release::<Context>(context)),
+    )
 }
 
 pub(crate) extern "C" fn info(

@@ -74,7 +74,10 @@ pub(crate) extern "C" fn retain(event: usize) -> i32 {
 }
 
 pub(crate) extern "C" fn release(event: usize) -> i32 {
-    code(registry::release::<Event>(event))
+    code(
+        strike("clReleaseEvent", Subject::default())
+            .and_then(|()| registry::release::<Event>(event)),
+    )
 }
 
 pub(crate) extern "C" fn wait(count: u32, events: *const usize) -> i32 {

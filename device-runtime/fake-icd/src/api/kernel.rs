@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex};
 
 use super::{bytes_of, code, int, made, references, text};
-use crate::faults::{Subject, driver, meet};
+use crate::faults::{Subject, driver, meet, strike};
 use crate::foreign::{self, answer, copy_in, put};
 use crate::objects::{Buffer, Kernel, Program, Value};
 use crate::programs::{Code, Parameter};
@@ -34,6 +34,7 @@ fn new(program: usize, code: Arc<Code>, function: usize) -> Result<usize, i32> {
     let program = registry::hold::<Program>(program)?;
     let count = code.functions.get(function).map_or(0, |one| one.parameters.len());
     let values = Mutex::new(vec![None; count]);
+    lock(&program.state).created.insert(function);
     Ok(registry::create(|_| Kernel { program, code, function, values }).0)
 }
 
@@ -64,7 +65,10 @@ pub(crate) extern "C" fn retain(kernel: usize) -> i32 {
 }
 
 pub(crate) extern "C" fn release(kernel: usize) -> i32 {
-    code(registry::release::<Kernel>(kernel))
+    code(
+        strike("clReleaseKernel", Subject::default())
+            .and_then(|()| registry::release::<Kernel>(kernel)),
+    )
 }
 
 pub(crate) extern "C" fn set_argument(

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{bytes_of, code, int, made, references};
-use crate::faults::{Subject, driver, give_back, meet, take};
+use crate::faults::{Subject, driver, give_back, meet, strike, take};
 use crate::foreign::{Memory, answer, copy_in, list};
 use crate::objects::{Buffer, Context};
 use crate::{cl, registry};
@@ -83,7 +83,7 @@ fn part(buffer: usize, flags: u64, kind: u32, region: *const usize) -> Result<us
         return Err(cl::INVALID_BUFFER_SIZE);
     }
     parent.check(origin, size)?;
-    if !origin.is_multiple_of(ALIGNMENT) {
+    if !origin.is_multiple_of(ALIGNMENT) && !driver().script.loose_sub_buffers {
         return Err(cl::MISALIGNED_SUB_BUFFER_OFFSET);
     }
     let context = registry::hold::<Context>(parent.context.handle())?;
@@ -111,7 +111,10 @@ pub(crate) extern "C" fn retain(buffer: usize) -> i32 {
 }
 
 pub(crate) extern "C" fn release(buffer: usize) -> i32 {
-    code(registry::release::<Buffer>(buffer))
+    code(
+        strike("clReleaseMemObject", Subject::default())
+            .and_then(|()| registry::release::<Buffer>(buffer)),
+    )
 }
 
 pub(crate) extern "C" fn info(

@@ -1,10 +1,11 @@
 //! `clCreateProgramWith…`, `clBuildProgram` and what asks about programs.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex};
 
 use super::{bytes_of, code, int, made, references, text};
-use crate::faults::{Subject, driver, meet};
+use crate::faults::{Subject, driver, meet, strike};
 use crate::foreign::{self, answer, copy_in, copy_out, list, put};
 use crate::objects::{Built, Context, Program};
 use crate::programs::Code;
@@ -51,6 +52,7 @@ fn new(context: registry::Held<Context>, source: String, code: Option<Code>) -> 
         options: String::new(),
         log: String::new(),
         code: code.map(Arc::new),
+        created: BTreeSet::new(),
     });
     registry::create(|_| Program { context, source, state }).0
 }
@@ -110,19 +112,23 @@ pub(crate) extern "C" fn retain(program: usize) -> i32 {
 }
 
 pub(crate) extern "C" fn release(program: usize) -> i32 {
-    code(registry::release::<Program>(program))
+    code(
+        strike("clReleaseProgram", Subject::default())
+            .and_then(|()| registry::release::<Program>(program)),
+    )
 }
 
 pub(crate) extern "C" fn build(
     program: usize,
-    _count: u32,
-    _devices: *const usize,
+    count: u32,
+    devices: *const usize,
     options: *const c_char,
     notify: usize,
     user: usize,
 ) -> i32 {
     let options = foreign::text(options);
     let built = registry::find::<Program>(program).and_then(|program| {
+        check_devices(&program, count as usize, devices)?;
         let done = built(&program, &options);
         let mut state = lock(&program.state);
         state.options = options;
@@ -145,6 +151,19 @@ pub(crate) extern "C" fn build(
         foreign::call_back_program(notify, program, user);
     }
     code(built)
+}
+
+/// That a program is built for devices of its context, or for all of them.
+fn check_devices(program: &Program, count: usize, devices: *const usize) -> Result<(), i32> {
+    if (count == 0) != devices.is_null() {
+        return Err(cl::INVALID_VALUE);
+    }
+    for device in list(devices, count).unwrap_or_default() {
+        if !program.context.devices.contains(&driver().device(device)?) {
+            return Err(cl::INVALID_DEVICE);
+        }
+    }
+    Ok(())
 }
 
 fn built(program: &Program, options: &str) -> Result<Arc<Code>, i32> {
@@ -189,8 +208,10 @@ pub(crate) extern "C" fn info(
     size_ret: *mut usize,
 ) -> i32 {
     match registry::find::<Program>(handle).and_then(|program| {
-        let code = lock(&program.state).code.clone();
-        let binary = code.as_ref().map(|code| code.binary()).unwrap_or_default();
+        let (code, binary) = {
+            let state = lock(&program.state);
+            (state.code.clone(), binary(&state))
+        };
         let names: Vec<_> =
             code.iter().flat_map(|code| &code.functions).map(|one| &one.name[..]).collect();
         let devices = program.context.devices.iter().map(|at| driver().devices.get(*at).copied());
@@ -216,6 +237,17 @@ pub(crate) extern "C" fn info(
         .map(|bytes| answer(&bytes, size, value, size_ret))
     }) {
         Ok(code) | Err(code) => code,
+    }
+}
+
+/// What a program's binary is by now.
+fn binary(state: &Built) -> Vec<u8> {
+    match &state.code {
+        None => Vec::new(),
+        Some(code) if driver().script.lazy_kernels && !code.from_binary => {
+            code.only(&state.created).binary()
+        }
+        Some(code) => code.binary(),
     }
 }
 

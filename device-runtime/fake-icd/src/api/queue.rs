@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::{bytes_of, code, made, references};
-use crate::faults::{Subject, driver, meet};
+use crate::faults::{Subject, driver, meet, strike};
 use crate::foreign::{answer, list_to_zero};
 use crate::objects::{Context, Queue};
 use crate::registry::lock;
@@ -69,7 +69,10 @@ pub(crate) extern "C" fn retain(queue: usize) -> i32 {
 pub(crate) extern "C" fn release(queue: usize) -> i32 {
     // A release flushes.
     execute::advance();
-    code(registry::release::<Queue>(queue))
+    code(
+        strike("clReleaseCommandQueue", Subject::default())
+            .and_then(|()| registry::release::<Queue>(queue)),
+    )
 }
 
 pub(crate) extern "C" fn info(
