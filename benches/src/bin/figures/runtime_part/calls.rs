@@ -1,6 +1,7 @@
 //! The cost of a call, as `gemmtree-board bench --json` prints it. What it printed elsewhere is kept as
 //! `benches/runs/<run>/calls.jsonl`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -23,15 +24,25 @@ pub(super) fn measure(sheet: &mut Sheet) -> anyhow::Result<()> {
         Ok(summary) => tell(sheet, &summary, "measured here")?,
         Err(why) => sheet.skipped("runtime.pocl", &format!("{why:#}")),
     }
-    for path in kept()? {
+    for (path, summary) in newest(kept()?)?.values() {
+        tell(sheet, summary, &format!("`{}`", path.display()))?;
+    }
+    Ok(())
+}
+
+/// What the last run by name of each device says.
+fn newest(paths: Vec<PathBuf>) -> anyhow::Result<BTreeMap<String, (PathBuf, Value)>> {
+    let mut newest = BTreeMap::new();
+    for path in paths {
         let text = fs::read_to_string(&path);
         let text = text.with_context(|| format!("could not read `{}`", path.display()))?;
         let lines = text.lines().filter(|line| line.starts_with('{'));
         let objects = lines.map(serde_json::from_str).collect::<Result<Vec<Value>, _>>();
         let objects = objects.with_context(|| format!("`{}`", path.display()))?;
-        tell(sheet, summary(&objects)?, &format!("`{}`", path.display()))?;
+        let summary = summary(&objects)?.clone();
+        newest.insert(summary["device"].to_string(), (path, summary));
     }
-    Ok(())
+    Ok(newest)
 }
 
 /// Train, compile and measure on PoCL.
@@ -112,10 +123,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_summary_is_found_among_the_sizes_and_a_device_has_a_name_for_figures() {
+    fn the_newest_summary_of_a_device_is_found_and_has_a_name_for_figures() {
         let objects = [serde_json::json!({"shape": "1"}), serde_json::json!({"event": "overhead"})];
         assert_eq!(summary(&objects).unwrap(), &objects[1]);
         assert!(summary(&objects[..1]).is_err());
+        let runs = tempfile::tempdir().unwrap();
+        let [old, new, other] =
+            ["1.jsonl", "2.jsonl", "3.jsonl"].map(|name| runs.path().join(name));
+        for (path, device) in [(&old, "a"), (&new, "a"), (&other, "b")] {
+            fs::write(path, format!("note\n{{\"event\":\"overhead\",\"device\":\"{device}\"}}\n"))
+                .unwrap();
+        }
+        let newest = newest(vec![old, new.clone(), other.clone()]).unwrap();
+        let paths: Vec<_> = newest.into_values().map(|(path, _)| path).collect();
+        assert_eq!(paths, [new, other]);
         assert_eq!(slug("NVIDIA H200 (rev.\t2)"), "nvidia-h200-rev-2");
     }
 }
