@@ -6,7 +6,9 @@ mod common;
 use std::fs;
 
 use common::{Ended, device, file, model, program, run};
+use device_runtime::check::check_bundle;
 use device_runtime::compile::compile;
+use device_runtime::ladder::{Fault, InProcess, Options, Rung, Source, climb};
 use device_runtime::nearest::file_name;
 use device_runtime::{Device, OpenCl};
 use kernels::bundle::{self, Bundle, DriverKey};
@@ -138,6 +140,33 @@ fn binaries_taken_after_a_kernel_ran_hold_all_kernels_of_the_program() {
         let kernel = loaded.load(&wanted, late).unwrap();
         assert!(loaded.work_group_limit(&kernel).unwrap() > 0);
     }
+}
+
+#[test]
+fn a_host_climbs_in_its_own_process_with_a_bundle_a_model_or_nothing() {
+    let Some(device) = device() else { return };
+    let (stale, model) = (bundle_of(&device, other_driver, junk), model(&CLASSES));
+    let wanted = Options { classes: Some(&CLASSES), ..Options::default() };
+    for (source, rung, kernels) in [
+        (Source::Bundle(&stale), Rung::Source, 3),
+        (Source::Model(&model), Rung::Source, 3),
+        (Source::Universal(&CLASSES), Rung::Universal, 1),
+    ] {
+        let standing = climb(&device, source, wanted, &mut InProcess(&device)).unwrap();
+        assert_eq!(standing.report().rung, rung, "{source:?}");
+        let mut checked = 0;
+        let mut runtime = standing.load(common::device().unwrap()).unwrap();
+        check_bundle(&mut runtime, 1, |report| {
+            assert!(report.problems > 0 && report.outcome.is_ok(), "{report:?}");
+            checked += 1;
+        })
+        .unwrap();
+        assert_eq!(checked, kernels);
+    }
+    // Another driver's binaries are not tried where they could take the host down.
+    let standing = climb(&device, Source::Bundle(&stale), wanted, &mut InProcess(&device)).unwrap();
+    let mut programs = standing.report().programs.iter();
+    assert!(programs.all(|one| one.tried == [(Rung::ForeignBinary, Fault::NoChild)]));
 }
 
 #[test]

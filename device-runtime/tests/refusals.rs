@@ -46,6 +46,28 @@ fn a_missing_library_and_one_without_opencl_are_named() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_library_of_any_name_is_used_if_it_is_named() {
+    if device().is_none() {
+        return;
+    }
+    // Where the loader found it for this process.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let Some(library) = paths.find(|path| path.contains("/libOpenCL.so")) else {
+        println!("skipped: the library has another name here");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let mine = folder.path().join("libmine.so");
+    std::os::unix::fs::symlink(library, &mine).unwrap();
+    for names in [mine.to_str().unwrap(), &format!("/no/such.so;{}", mine.display())] {
+        let output = program().env("GEMMTREE_OPENCL", names).arg("devices").output().unwrap();
+        assert!(!Ended::of(output).ok().json().is_empty(), "{names}");
+    }
+}
+
+#[test]
 fn a_device_that_is_not_there_is_listed_against_those_that_are() {
     if device().is_none() {
         return;
