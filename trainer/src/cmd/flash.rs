@@ -48,8 +48,8 @@ fn is_current(board: &OnBoard, bundle: &[u8]) -> anyhow::Result<bool> {
     Ok(there && hinted(board.reach.digest(CURRENT))? == Digest::of(bundle))
 }
 
-/// Whether the driver that made a bundle can be the board's. The board itself knows in full, and
-/// refuses another driver's binaries; this catches the wrong board before anything is sent.
+/// Whether the driver that made a bundle can be the board's. The board itself knows in full, and uses no
+/// binary that it has not tried; this catches the wrong board before anything is sent.
 fn check_device(board: &OnBoard, key: &DriverKey) -> anyhow::Result<()> {
     let board = &board.board;
     match board.device.text() {
