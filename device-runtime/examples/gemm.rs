@@ -3,17 +3,22 @@
 use std::error::Error;
 use std::{env, fs};
 
-use device_runtime::{Device, OpenCl, Runtime};
+use device_runtime::ladder::{InProcess, Options, Source, climb};
+use device_runtime::{Device, OpenCl};
 use kernels::Problem;
-use kernels::bundle::Bundle;
 use selector_core::{GemmShape, ProblemClass};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = env::args().nth(1).ok_or("name a bundle, e.g. build/demo/model.gtb")?;
     let bytes = fs::read(path)?;
-    // Checked in full before a driver sees a byte.
-    let bundle = Bundle::parse(&bytes)?;
-    let mut runtime = Runtime::load(OpenCl::open(None)?, &bundle)?;
+    let device = OpenCl::open(None)?;
+    // Checked in full before a driver sees a byte; what its binaries do not serve is built from source.
+    let source = Source::Bundle(&bytes);
+    let standing = climb(&device, source, Options::default(), &mut InProcess(&device))?;
+    for warning in standing.report().warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let mut runtime = standing.load(device)?;
 
     // C = A·B with A 2×3 and B 3×2, row-major.
     let buffer = |values: &[f32]| {
