@@ -1,4 +1,5 @@
 //! Multiply two matrices through a bundle: `cargo run --example gemm -- model.gtb`.
+#![expect(clippy::print_stderr, reason = "an example tells its user")]
 
 use std::error::Error;
 use std::{env, fs};
