@@ -11,6 +11,7 @@
 
 mod blame;
 mod journal;
+mod look;
 mod worker;
 
 use std::collections::BTreeMap;
@@ -23,6 +24,7 @@ use kernels::plan::PlanRow;
 use selector_core::{GemmShape, ProblemClass};
 
 pub use journal::Journal;
+pub use look::{About, Look, LookError, OPENING, look};
 pub use worker::{Child, Event, Request};
 
 use crate::measure::Phase;

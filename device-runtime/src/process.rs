@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -56,16 +56,20 @@ impl<E> Process<E> {
         self.input.flush()
     }
 
-    /// How it ended, if it has closed its output.
+    /// How it ended, in words, if it has closed its output.
     pub(crate) fn ended(&mut self) -> String {
+        self.status().map_or_else(|| "it closed its output".to_owned(), |status| status.to_string())
+    }
+
+    /// How it ended, if it has closed its output; `None` if it goes on all the same.
+    pub(crate) fn status(&mut self) -> Option<ExitStatus> {
         // Between the end of its output and its own there is a moment.
         let patience = Instant::now() + Duration::from_secs(1);
         loop {
             match self.child.try_wait() {
-                Ok(Some(status)) => return status.to_string(),
+                Ok(Some(status)) => return Some(status),
                 Ok(None) if Instant::now() < patience => thread::sleep(Duration::from_millis(5)),
-                Ok(None) => return "it closed its output".to_owned(),
-                Err(error) => return error.to_string(),
+                Ok(None) | Err(_) => return None,
             }
         }
     }

@@ -466,6 +466,14 @@ fn a_driver_that_crashes_at_the_end_takes_no_result_with_it() {
     let bundled = Bundled::new();
     let output = bundled.folder.path().join("new.gtb");
     let compile = ["compile", "--model", &bundled.model, "--output", output.to_str().unwrap()];
+    for at in ["clReleaseCommandQueue", "clReleaseContext"] {
+        for does in [Fault::Crash, Fault::Abort, Fault::Hang] {
+            let driver = fake(&one(Rule::new(at, does)));
+            let (ended, _, rows) = collect(&driver, &THREE, &[]);
+            assert_eq!(statuses(&rows), [Status::Ok; 3], "{at} {does:?}: {ended:#?}");
+            ended.ok();
+        }
+    }
     for does in [Fault::Crash, Fault::Abort, Fault::Hang] {
         let driver = fake(&one(Rule::new("clReleaseContext", does)));
         let ended = run(&driver, &[&compile[..], &SOON].concat());
@@ -490,4 +498,33 @@ fn a_driver_that_is_long_in_coming_is_waited_for_within_the_limit() {
     let ended = run(&slow(60_000), &[&check[..], &SOON].concat());
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     assert!(ended.stderr.contains("did not answer") && ended.stderr.contains("hint: "));
+}
+
+#[test]
+fn collecting_calls_no_driver_itself_and_tells_how_the_device_could_not_be_opened() {
+    let calls = ["clGetPlatformIDs", "clGetDeviceIDs", "clGetDeviceInfo", "clCreateContext"];
+    for at in calls {
+        for (does, words) in [
+            (Fault::Crash, "the driver crashed (signal 11)"),
+            (Fault::Abort, "the driver crashed (signal 6)"),
+            (Fault::Hang, "the device did not answer for 1s"),
+            (Fault::Fail(OUT_OF_RESOURCES), ""),
+        ] {
+            let driver = fake(&one(Rule::new(at, does)));
+            let (ended, data, _) = collect(&driver, &THREE, &SOON);
+            let what = format!("{at} {does:?}");
+            sound(&ended, &what);
+            let code = if words.is_empty() { 1 } else { 2 };
+            assert_eq!(ended.code, Some(code), "{what}: {ended:#?}");
+            assert!(ended.stderr.contains(words), "{what}: {ended:#?}");
+            assert_eq!(ended.stderr.matches("error: ").count(), 1, "{what}: {ended:#?}");
+            assert!(code == 1 || ended.stderr.contains("hint: "), "{what}: {ended:#?}");
+            // Nothing is begun on a device that is not known.
+            assert_eq!((&ended.stdout[..], &data[..]), ("", ""), "{what}");
+        }
+    }
+    // A device that is not chosen well is told of as by every command.
+    let devices = vec!["one".to_owned(), "two".to_owned()];
+    let (ended, ..) = collect(&fake(&Script { devices, ..Script::default() }), &THREE, &[]);
+    ended.refused(&["several devices match", "hint: choose by its number"]);
 }

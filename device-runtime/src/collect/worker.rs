@@ -12,14 +12,13 @@ use kernels::plan::PlanRow;
 use selector_core::GemmShape;
 use serde::{Deserialize, Serialize};
 
+use super::look::{About, OPENING};
 use super::{Worker, WorkerFailure};
 use crate::measure::{Clock, Phase};
 use crate::process::Process;
 
 /// How often the wish to stop is looked at.
-const SLICE: Duration = Duration::from_millis(100);
-/// A child that has not opened the device after this long never will.
-const START: Duration = Duration::from_secs(60);
+pub(super) const SLICE: Duration = Duration::from_millis(100);
 
 /// A line to the child: measure this.
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
@@ -58,6 +57,8 @@ impl Request {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Event {
+    /// The device is open, and this is it.
+    About(About),
     /// The device is open; rows can be asked for.
     Ready,
     /// The driver is about to build.
@@ -103,36 +104,11 @@ impl<'a> Child<'a> {
         Self { program, arguments, timeout, stop, note: Box::new(note), running: None }
     }
 
-    /// By which clock the device can be timed, of a child that was started to say that and end.
-    ///
-    /// # Errors
-    /// It did not say.
-    pub fn clock(mut self) -> Result<Clock, WorkerFailure> {
-        let running = self.start()?;
-        let end = Instant::now() + self.timeout;
-        loop {
-            if self.stop.load(Ordering::Relaxed) {
-                return Err(WorkerFailure::Interrupted);
-            }
-            match running.events.recv_timeout(SLICE) {
-                Ok(Event::Clock(clock)) => return Ok(clock),
-                Ok(_) => {}
-                Err(RecvTimeoutError::Timeout) if Instant::now() >= end => {
-                    return Err(WorkerFailure::TimedOut(self.timeout));
-                }
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => {
-                    return Err(self.stopped_or(WorkerFailure::Died(Phase::Launch)));
-                }
-            }
-        }
-    }
-
     /// Start the child and wait until it has opened the device: that it cannot is no row's fault.
     fn start(&mut self) -> Result<Running, WorkerFailure> {
         let running = Running::start(&self.program, &self.arguments)
             .map_err(|error| WorkerFailure::CannotStart(error.to_string()))?;
-        let end = Instant::now() + START;
+        let end = Instant::now() + OPENING;
         let cannot = |why: &str| Err(WorkerFailure::CannotStart(why.to_owned()));
         loop {
             if self.stop.load(Ordering::Relaxed) {
@@ -171,7 +147,7 @@ impl<'a> Child<'a> {
                 Ok(Event::Lost(why)) => return Err(WorkerFailure::Lost(why)),
                 Ok(Event::Machine(why)) => return Err(WorkerFailure::Machine(why)),
                 Ok(Event::Wrong(why)) => return Err(WorkerFailure::Wrong(why)),
-                Ok(Event::Clock(_) | Event::Ready) => {}
+                Ok(Event::About(_) | Event::Clock(_) | Event::Ready) => {}
                 Ok(Event::Row(line)) => {
                     return Row::parse(&line).map_err(|_| WorkerFailure::Died(phase));
                 }

@@ -38,6 +38,11 @@ impl Ended {
     }
 }
 
+/// A child ended with this exit code, and has told why.
+#[derive(Debug, thiserror::Error)]
+#[error("exit code {0}")]
+pub(crate) struct Told(pub(crate) u8);
+
 /// Run this very command in a child process; its exit code. `None` if this is the child, or there can be
 /// none: then the work is to be done here.
 pub(crate) fn run(limit: Duration) -> Option<Result<u8, Ended>> {
@@ -50,7 +55,8 @@ pub(crate) fn run(limit: Duration) -> Option<Result<u8, Ended>> {
     Some(code_of(status, limit))
 }
 
-fn code_of(status: ExitStatus, limit: Duration) -> Result<u8, Ended> {
+/// The exit code of a child that had `limit` to answer.
+pub(crate) fn code_of(status: ExitStatus, limit: Duration) -> Result<u8, Ended> {
     if let Some(code) = status.code() {
         return Ok(u8::try_from(code).unwrap_or(u8::MAX));
     }
@@ -100,15 +106,23 @@ pub(crate) fn paused<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
+/// So long the device may be silent.
+pub(crate) fn allow(limit: Duration) {
+    LIMIT.get_or_init(|| limit);
+}
+
 /// How long the device may be silent, but no longer than `most`.
 pub(crate) fn limit(most: Duration) -> Duration {
     LIMIT.get().map_or(most, |limit| most.min(*limit))
 }
 
 /// End with the parent, and when there was no sign of life for so long.
+#[cfg_attr(
+    not(any(target_os = "android", target_os = "linux")),
+    expect(unused_variables, reason = "no signals to end by")
+)]
 fn watch(limit: Duration) {
     alive();
-    LIMIT.get_or_init(|| limit);
     #[cfg(any(target_os = "android", target_os = "linux"))]
     {
         use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};

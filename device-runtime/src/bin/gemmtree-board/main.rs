@@ -45,8 +45,8 @@ struct Cli {
     /// Say nothing on stderr but errors
     #[arg(short, long, global = true)]
     quiet: bool,
-    /// End with an error when the device has not answered for this long; `collect` has its own --timeout,
-    /// and a program on trial is given up after two minutes if not sooner
+    /// End with an error when the device has not answered for this long; `collect` has its own --timeout
+    /// and waits a minute at most for the device to be opened, and a program on trial is given up after two minutes
     #[arg(long, global = true, value_name = "SECONDS", default_value_t = 1800,
         value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     give_up_after: u64,
@@ -78,8 +78,10 @@ fn main() -> ExitCode {
             }
         };
         let mut out = Output::new(cli.json, cli.text, cli.quiet);
+        let limit = Duration::from_secs(cli.give_up_after);
+        guard::allow(limit);
         if cli.command.is_fragile() {
-            match guard::run(Duration::from_secs(cli.give_up_after)) {
+            match guard::run(limit) {
                 None => {}
                 Some(Ok(code)) => return ExitCode::from(code),
                 Some(Err(ended)) => return out.failed(&ended.into()),

@@ -10,13 +10,13 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use device_runtime::collect::CollectError;
+use device_runtime::collect::{CollectError, LookError};
 use device_runtime::ladder::LadderError;
 use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::guard::{self, Ended};
+use crate::guard::{self, Ended, Told};
 
 const MISTAKE: u8 = 1;
 const UNEXPECTED: u8 = 2;
@@ -113,6 +113,9 @@ impl Output {
             // Whoever read our output has seen enough.
             return ExitCode::SUCCESS;
         }
+        if let Some(Told(code)) = error.chain().find_map(|cause| cause.downcast_ref()) {
+            return ExitCode::from(*code);
+        }
         let mut chain = error.chain().map(ToString::to_string);
         self.line(&format!("error: {}", chain.next().unwrap_or_default()));
         for cause in chain {
@@ -170,11 +173,18 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         Some(LadderError::NoTree) => return Some("train a model from measurements"),
         _ => {}
     }
+    if let Some(LookError::Ended(_)) = cause.downcast_ref::<LookError>() {
+        return Some("gemmtree-board devices lists what there is");
+    }
     match cause.downcast_ref::<CollectError>() {
         Some(CollectError::Interrupted) => Some("run the same command again to go on"),
         Some(CollectError::Machine { .. }) => Some(
             "every row before is kept: free memory or disk, or end what else uses the device, and run \
              the same command again; if it stops at the same row again, leave that out of the plan",
+        ),
+        Some(CollectError::Worker(_)) => Some(
+            "the device could be opened before: end what else uses it, and run the same command again; every \
+             row is kept",
         ),
         _ => None,
     }
@@ -203,7 +213,8 @@ fn code(error: &anyhow::Error) -> u8 {
         })
     };
     let failed_machine = |cause: &(dyn std::error::Error + 'static)| {
-        matches!(cause.downcast_ref(), Some(CollectError::Machine { .. }))
+        matches!(cause.downcast_ref(), Some(CollectError::Machine { .. } | CollectError::Worker(_)))
+            || cause.is::<LookError>()
     };
     let ended = |cause: &(dyn std::error::Error + 'static)| cause.is::<Ended>();
     let failed =

@@ -8,14 +8,16 @@ use std::time::Duration;
 use std::{env, fmt, fs, io, thread};
 
 use anyhow::Context;
-use device_runtime::collect::{Child, CollectError, Journal, Tally, WorkerFailure, collect};
+use device_runtime::collect::{
+    About, Child, CollectError, Journal, Look, LookError, OPENING, Tally, collect, look,
+};
 use device_runtime::measure::Clock;
-use device_runtime::{Device, DeviceInfo};
 use kernels::measurement::{Header, Timing};
 use kernels::{plan, space};
 use serde::Serialize;
 
 use super::{DeviceArgs, half};
+use crate::guard::{self, Ended, Told};
 use crate::output::Output;
 
 /// Most of a plan that is read: 256 MiB, millions of rows.
@@ -54,14 +56,6 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let file = fs::File::open(&args.plan).with_context(|| format!("could not read `{path}`"))?;
     let plan =
         plan::read(file.take(LARGEST_PLAN)).with_context(|| format!("`{path}` cannot be used"))?;
-    let device = args.device.open()?;
-    let info = device.info().clone();
-    let classes = plan.iter().map(|row| row.class);
-    if let Some(warning) = half::warning(device.info(), classes) {
-        out.note(warning);
-    }
-    // The worker has the device to itself.
-    drop(device);
     ctrlc::set_handler(|| STOP.store(true, Ordering::Relaxed))
         .context("could not handle signals")?;
     if args.attended {
@@ -73,19 +67,23 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     }
     let program = env::current_exe().context("could not find this program")?;
     let timeout = Duration::from_secs(args.timeout);
-    let clock = look(args, &program, timeout)?;
+    let Look { about, clock } = look_at(args, &program, timeout)?;
+    let classes = plan.iter().map(|row| row.class);
+    if let Some(warning) = half::warning(&about, classes) {
+        out.note(warning);
+    }
     let (timing, step) = match &clock {
-        None => (args.timing, info.clock_resolution_ns),
+        None => (args.timing, about.clock_resolution_ns),
         Some(Clock::Device(step)) => (args.timing, *step),
         Some(Clock::Host(why)) => {
             out.note(format_args!(
                 "the device's clock gives no times ({why}): calls are timed in a row by the host's, as with \
                  --timing stream"
             ));
-            (Timing::Stream, info.clock_resolution_ns)
+            (Timing::Stream, about.clock_resolution_ns)
         }
     };
-    let mut journal = Journal::open(&args.output, &header(&info, timing, step))?;
+    let mut journal = Journal::open(&args.output, &header(about, timing, step))?;
     let notes = std::sync::mpsc::channel();
     let sender = notes.0;
     let mut worker =
@@ -107,17 +105,20 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     })
 }
 
-/// By which clock the device can be timed, as far as it matters and a child finds out.
-fn look(args: &Args, program: &Path, timeout: Duration) -> anyhow::Result<Option<Clock>> {
-    if args.timing != Timing::Device {
-        return Ok(None);
-    }
-    let arguments = child(args, &["--look".to_owned()]);
-    match Child::new(program.to_owned(), arguments, timeout, &STOP, |_| {}).clock() {
-        Ok(clock) => Ok(Some(clock)),
-        Err(WorkerFailure::Interrupted) => Err(CollectError::Interrupted.into()),
-        // Whose fault that is, the rows will show.
-        Err(_) => Ok(None),
+/// What the device is, as a child finds out: no driver is called in this process.
+fn look_at(args: &Args, program: &Path, timeout: Duration) -> anyhow::Result<Look> {
+    let arguments = child(args, &["--look", "--timing", args.timing.name()].map(ToOwned::to_owned));
+    let opening = guard::limit(OPENING);
+    match look(program, &arguments, [opening, timeout], &STOP) {
+        Ok(look) => Ok(look),
+        Err(LookError::Interrupted) => Err(CollectError::Interrupted.into()),
+        Err(LookError::Silent(limit)) => Err(Ended::Silent(limit).into()),
+        Err(LookError::Ended(status)) => Err(match guard::code_of(status, opening) {
+            Ok(0) | Err(Ended::Silent(_)) => LookError::Ended(status).into(),
+            Ok(code) => Told(code).into(),
+            Err(ended) => ended.into(),
+        }),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -140,15 +141,15 @@ fn clock_of(timing: Timing) -> &'static str {
     }
 }
 
-fn header(info: &DeviceInfo, timing: Timing, step: u64) -> Header {
+fn header(about: About, timing: Timing, step: u64) -> Header {
     Header {
-        device: info.name.clone(),
-        driver: info.driver.clone(),
-        platform: info.platform.clone(),
+        device: about.name,
+        driver: about.driver,
+        platform: about.platform,
         space: Some(space::hash()),
         clock_resolution_ns: Some(step),
         timing,
-        half_arithmetic: Some(info.half_arithmetic()),
+        half_arithmetic: Some(about.half_arithmetic),
         date: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         tool: concat!("gemmtree-board ", env!("CARGO_PKG_VERSION")).to_owned(),
     }

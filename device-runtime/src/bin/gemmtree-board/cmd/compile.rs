@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         [] => classes_of(&Model::parse(&model).with_context(unusable)?),
         some => some.to_vec(),
     };
-    if let Some(warning) = half::warning(device.info(), classes) {
+    if let Some(warning) = half::warning(&device.info().into(), classes) {
         out.note(warning);
     }
     let mut left_out = 0;

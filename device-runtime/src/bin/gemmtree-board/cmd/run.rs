@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let (device, standing) = args.from.stand(&args.device, &[args.class], out)?;
     let mut runtime = standing.load(device)?;
-    if let Some(warning) = half::warning(runtime.device().info(), [args.class]) {
+    if let Some(warning) = half::warning(&runtime.device().info().into(), [args.class]) {
         out.note(warning);
     }
     match args.class.element() {

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::io::{self, BufRead, Write};
 
 use anyhow::{Context, bail};
+use device_runtime::Device;
 use device_runtime::collect::{Event, Request};
 use device_runtime::measure::{Clock, Fault, Measurer, Phase};
 use kernels::measurement::Timing;
@@ -19,7 +20,7 @@ pub(crate) struct Args {
     /// Nanoseconds of a step of the device's clock, if they are not as the driver says
     #[arg(long, value_name = "NANOSECONDS")]
     step: Option<u64>,
-    /// Only say by which clock the device can be timed
+    /// Only say what the device is, and by which clock it can be timed
     #[arg(long)]
     look: bool,
     #[command(flatten)]
@@ -31,10 +32,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     ctrlc::set_handler(|| {}).context("could not handle signals")?;
     end_with_parent();
     let device = args.device.open()?;
-    say(&Event::Ready)?;
     if args.look {
-        return say(&Event::Clock(Clock::of(&device)?));
+        say(&Event::About(device.info().into()))?;
+        if args.timing != Timing::Device {
+            return Ok(());
+        }
+        // Whose fault it is if there is none, the rows will show.
+        return Clock::of(&device).map_or(Ok(()), |clock| say(&Event::Clock(clock)));
     }
+    say(&Event::Ready)?;
     let mut measurer = Measurer::new(device).timed(args.timing);
     if let Some(step) = args.step {
         measurer = measurer.stepping(step);
