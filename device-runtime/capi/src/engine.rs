@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use device_runtime::opencl::{OpenClBuffer, OpenClEvent};
-use device_runtime::{Call, HostTimes, OpenCl, Runtime};
+use device_runtime::{Call, CallOptions, Device, Events, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
 use kernels::bundle::Bundle;
 use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem};
@@ -79,7 +79,8 @@ impl Engine {
         Ok(Self { kernels, device, half, timing: false, timed: None, scratch: None })
     }
 
-    /// Multiply; the event that was wanted is complete when all of the call is.
+    /// Multiply; the event that was wanted is complete when all of the call is, and before that, all that it
+    /// waits for.
     ///
     /// # Errors
     /// [`Failure`]; nothing of the call runs if its arguments are at fault.
@@ -91,27 +92,25 @@ impl Engine {
     ) -> Result<Option<cl_event>, Failure> {
         let problem = call.problem()?;
         let [a, b, c] = buffers;
-        let buffers = if call.exchanges() { [b, a, c] } else { [a, b, c] };
+        let buffers = lent(&problem, if call.exchanges() { [b, a, c] } else { [a, b, c] })?;
         self.follow(surroundings.queue)?;
-        if let Some(buffers) = held(&problem, buffers)? {
-            let Self { kernels, scratch, timed, timing, .. } = self;
-            kernels.with_dependent_mut(|_, runtime| {
-                raw::wait_for(surroundings.queue, surroundings.waits)?;
-                let buffers = buffers.each_ref();
-                let done = match scratch {
-                    Some(scratch) => runtime.gemm_scratch(problem, buffers, scratch),
-                    None => runtime.gemm(problem, buffers),
-                }?;
-                if *timing {
-                    *timed = Some(done);
+        let Self { kernels, scratch, timed, timing, .. } = self;
+        let scratch = scratch.as_ref();
+        kernels.with_dependent_mut(|_, runtime| {
+            let Surroundings { waits, event, .. } = *surroundings;
+            // SAFETY: the caller's events live during the call.
+            let wait = unsafe { OpenClEvent::borrowed(waits.as_ptr(), waits.len()) };
+            let mut done = match &buffers {
+                Some(buffers) => {
+                    let options = CallOptions { wait, scratch, event };
+                    runtime.gemm_options(problem, buffers.each_ref(), &options)?
                 }
-                Ok::<_, Failure>(())
-            })?;
-        } else {
-            raw::wait_for(surroundings.queue, surroundings.waits)?;
-            self.timed = None;
-        }
-        surroundings.event.then(|| raw::end_of_all(surroundings.queue)).transpose()
+                None => nothing(if event { Some(runtime.device().join(wait)?) } else { None }),
+            };
+            let event = done.done.take().map(OpenClEvent::into_raw);
+            *timed = timing.then_some(done);
+            Ok(event)
+        })
     }
 
     /// Enqueue on this queue from here on.
@@ -181,7 +180,10 @@ impl Engine {
     pub(crate) fn set_timing(&mut self, wanted: bool) {
         self.timing = wanted;
         self.timed = None;
-        self.kernels.with_dependent_mut(|_, runtime| runtime.want_events(wanted));
+        self.kernels.with_dependent_mut(|_, runtime| {
+            runtime.want_events(wanted);
+            runtime.want_host_times(wanted);
+        });
     }
 
     /// What the last timed call took; waits for it.
@@ -197,8 +199,9 @@ impl Engine {
     }
 }
 
-/// Hold the buffers of a problem; `None` if it needs no kernel. Where A or B is not read, C stands in for it.
-fn held(problem: &Problem, buffers: [cl_mem; 3]) -> Result<Option<[OpenClBuffer; 3]>, Failure> {
+/// The buffers of a problem, for a call; `None` if there are none, and none are needed. Where A or B is not
+/// read, C stands in for it.
+fn lent(problem: &Problem, buffers: [cl_mem; 3]) -> Result<Option<[OpenClBuffer; 3]>, Failure> {
     let needs = problem.buffer_lengths()?;
     for ((name, buffer), need) in ["A", "B", "C"].into_iter().zip(buffers).zip(needs) {
         if buffer.is_null() && need > 0 {
@@ -209,8 +212,13 @@ fn held(problem: &Problem, buffers: [cl_mem; 3]) -> Result<Option<[OpenClBuffer;
     if c.is_null() {
         return Ok(None);
     }
-    let or_c = |buffer: cl_mem| raw::buffer(if buffer.is_null() { c } else { buffer });
-    Ok(Some([or_c(a)?, or_c(b)?, raw::buffer(c)?]))
+    let or_c = |buffer: cl_mem| raw::lent(if buffer.is_null() { c } else { buffer });
+    Ok(Some([or_c(a)?, or_c(b)?, raw::lent(c)?]))
+}
+
+/// A call that launches nothing.
+fn nothing(done: Option<OpenClEvent>) -> Call<OpenClEvent> {
+    Call { kernel: None, events: Events::new(), done, host: HostTimes::default() }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

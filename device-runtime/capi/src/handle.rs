@@ -8,6 +8,8 @@ use std::{fs, ptr, slice};
 use opencl3::types::{cl_context, cl_device_id};
 
 use crate::engine::Engine;
+#[cfg(test)]
+use crate::guard::provoke;
 use crate::guard::{guarded, guarded_or};
 use crate::status::Failure;
 
@@ -28,7 +30,11 @@ pub(crate) unsafe fn with<T>(
     // SAFETY: a live handle, of which nobody has a unique reference.
     let handle = unsafe { handle.as_ref() }.ok_or_else(|| null("handle"))?;
     match handle.0.try_lock() {
-        Ok(mut engine) => work(&mut engine),
+        Ok(mut engine) => {
+            #[cfg(test)]
+            provoke::panic_if_wanted(provoke::Place::Inside);
+            work(&mut engine)
+        }
         Err(TryLockError::WouldBlock) => Err(Failure::Busy),
         Err(TryLockError::Poisoned(_)) => {
             Err(Failure::Panicked("one of its earlier calls ended in a panic".to_owned()))
@@ -150,4 +156,61 @@ fn file_name(name: &CStr) -> &Path {
 #[cfg(not(unix))]
 fn file_name(name: &CStr) -> &Path {
     Path::new(OsStr::new(name.to_str().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use cl3::context::{create_context, release_context};
+    use cl3::device::{CL_DEVICE_TYPE_ALL, get_device_ids};
+    use cl3::platform::get_platform_ids;
+    use device_runtime::ladder::{InProcess, Options, Source, climb};
+    use device_runtime::{DeviceError, OpenCl};
+    use selector_core::ProblemClass;
+
+    use super::*;
+    use crate::guard::provoke::{Place, is_wanted, panic_next};
+    use crate::status::Status;
+    use crate::{gemmtree_set_timing, gemmtree_status_text};
+
+    #[test]
+    fn a_handle_that_a_panic_has_left_refuses_calls_and_can_be_destroyed() {
+        let opened = match OpenCl::open(None) {
+            Ok(opened) => opened,
+            Err(error @ (DeviceError::NoPlatform | DeviceError::NoLibrary(_))) => {
+                println!("skipped: {error}");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let source = Source::Universal(&[ProblemClass::F32_NN]);
+        let bundle = climb(&opened, source, Options::default(), &mut InProcess(&opened)).unwrap();
+        let bundle = bundle.bytes();
+        let device = get_device_ids(get_platform_ids().unwrap()[0], CL_DEVICE_TYPE_ALL).unwrap()[0];
+        let context = create_context(&[device], ptr::null(), None, ptr::null_mut()).unwrap();
+        let mut handle = ptr::null_mut();
+        // SAFETY: all of this is live; the handle goes to the other thread and comes back.
+        unsafe {
+            let (start, length) = (bundle.as_ptr().cast(), bundle.len());
+            let status =
+                gemmtree_create_from_memory(context, device, start, length, &raw mut handle);
+            assert_eq!(status, 0);
+            assert_eq!(gemmtree_set_timing(handle, 1), 0);
+            let busy = with(handle, |_| {
+                let handle = handle as usize;
+                let other = move || gemmtree_set_timing(handle as *mut Handle, 1);
+                Ok(thread::spawn(other).join().unwrap())
+            });
+            assert_eq!(busy.unwrap(), Status::Busy as i32);
+            panic_next(Place::Inside);
+            assert_eq!(gemmtree_set_timing(handle, 1), Status::Panicked as i32);
+            assert!(!is_wanted());
+            assert_eq!(gemmtree_set_timing(handle, 1), Status::Panicked as i32);
+            let words = CStr::from_ptr(gemmtree_status_text(Status::Panicked as i32));
+            assert_eq!(words, Status::Panicked.text());
+            gemmtree_destroy(handle);
+            release_context(context).unwrap();
+        }
+    }
 }

@@ -18,6 +18,8 @@ mod ask;
 mod clblast;
 mod engine;
 mod explain;
+#[cfg(test)]
+mod exports;
 mod gemm;
 mod guard;
 mod handle;

@@ -1,14 +1,10 @@
 //! The caller's OpenCL objects: asked about, and held for as long as they are needed.
 
-use std::ptr;
-
 use cl3::command_queue::{
-    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, enqueue_barrier_with_wait_list,
-    enqueue_marker_with_wait_list, get_command_queue_info, retain_command_queue,
+    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, get_command_queue_info, retain_command_queue,
 };
 use cl3::context::{CL_CONTEXT_DEVICES, get_context_data, retain_context};
-use cl3::event::release_event;
-use cl3::memory::{CL_MEM_SIZE, get_mem_object_data, retain_mem_object};
+use cl3::memory::{CL_MEM_SIZE, get_mem_object_info, retain_mem_object};
 use device_runtime::DeviceError;
 use device_runtime::opencl::OpenClBuffer;
 use opencl3::command_queue::CommandQueue;
@@ -16,7 +12,7 @@ use opencl3::context::Context;
 use opencl3::device::Device;
 use opencl3::error_codes::ClError;
 use opencl3::memory::Buffer;
-use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem};
+use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_mem};
 
 use crate::status::Failure;
 
@@ -73,38 +69,20 @@ pub(crate) fn buffer(raw: cl_mem) -> Result<OpenClBuffer, Failure> {
     Ok(OpenClBuffer::new(Buffer::new(raw))?)
 }
 
+/// A buffer for the length of a call, which takes no reference.
+///
+/// # Errors
+/// It begins where kernels cannot load vectors; or the driver's refusal.
+pub(crate) fn lent(raw: cl_mem) -> Result<OpenClBuffer, Failure> {
+    // SAFETY: the caller's buffer lives during the call, and a launch holds it until it is done.
+    Ok(unsafe { OpenClBuffer::borrowed(raw) }?)
+}
+
 /// Bytes of a buffer.
 ///
 /// # Errors
 /// It is none.
 pub(crate) fn bytes(raw: cl_mem) -> Result<u64, Failure> {
-    let size = get_mem_object_data(raw, CL_MEM_SIZE).map_err(failed("clGetMemObjectInfo"))?;
-    let size = size.first_chunk().map(|size| usize::from_ne_bytes(*size) as u64);
-    size.ok_or_else(|| failed("clGetMemObjectInfo")(0))
-}
-
-/// Let what is enqueued from now on begin after these events.
-///
-/// # Errors
-/// The driver's refusal.
-pub(crate) fn wait_for(queue: cl_command_queue, events: &[cl_event]) -> Result<(), Failure> {
-    if events.is_empty() {
-        return Ok(());
-    }
-    let count = u32::try_from(events.len()).map_err(|_| DeviceError::TooLarge("a wait list"))?;
-    // SAFETY: the list is as long as it says.
-    let barrier = unsafe { enqueue_barrier_with_wait_list(queue, count, events.as_ptr()) };
-    let barrier = barrier.map_err(failed("clEnqueueBarrierWithWaitList"))?;
-    // SAFETY: the event was made by the line above, and nobody else has it.
-    unsafe { release_event(barrier) }.map_err(failed("clReleaseEvent"))
-}
-
-/// An event that is complete when all that was enqueued is; the caller's to release.
-///
-/// # Errors
-/// The driver's refusal.
-pub(crate) fn end_of_all(queue: cl_command_queue) -> Result<cl_event, Failure> {
-    // SAFETY: an empty list means all that was enqueued before.
-    let marker = unsafe { enqueue_marker_with_wait_list(queue, 0, ptr::null()) };
-    marker.map_err(failed("clEnqueueMarkerWithWaitList"))
+    let size = get_mem_object_info(raw, CL_MEM_SIZE).map_err(failed("clGetMemObjectInfo"))?;
+    Ok(usize::from(size) as u64)
 }

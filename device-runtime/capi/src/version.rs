@@ -34,7 +34,7 @@ pub extern "C" fn gemmtree_status_text(status: i32) -> *const c_char {
 /// See the header.
 #[unsafe(no_mangle)]
 pub extern "C" fn gemmtree_version() -> *const c_char {
-    VERSION.as_ptr()
+    guarded_or(VERSION, || VERSION).as_ptr()
 }
 
 #[cfg(test)]

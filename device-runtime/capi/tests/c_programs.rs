@@ -1,5 +1,4 @@
 //! The library as C and C++ programs have it: installed, found by pkg-config or CMake, linked and run.
-#![expect(clippy::print_stdout, reason = "a test that is skipped says why")]
 
 mod common;
 
@@ -56,6 +55,21 @@ fn a_program_with_clblasts_own_header_runs_unchanged() {
         .compile(&Source { program: "clblast_own", ..Source::c("examples/clblast_client.c") });
     let out = output(installed.run(&program).env("GEMMTREE_BUNDLE", &installed.bundle));
     assert_eq!(out, "right\n");
+}
+
+/// What the headers declare and what a panic is provoked in is one list; this is the other side of it.
+#[test]
+fn the_library_exports_nothing_that_its_headers_do_not_declare() {
+    let Some(installed) = installed() else { return };
+    let header = |name| fs::read_to_string(installed.prefix.join("include").join(name)).unwrap();
+    let headers = header("gemmtree.h") + &header("gemmtree_clblast.h");
+    let library = installed.prefix.join("lib/libgemmtree.so");
+    let symbols = output(Command::new("nm").args(["-D", "--defined-only"]).arg(library));
+    let names: Vec<&str> = symbols.lines().filter_map(|line| line.split(' ').nth(2)).collect();
+    assert!(names.contains(&"gemmtree_sgemm") && names.contains(&"CLBlastSgemm"), "{names:?}");
+    for name in names {
+        assert!(headers.contains(&format!("{name}(")), "{name}");
+    }
 }
 
 #[test]

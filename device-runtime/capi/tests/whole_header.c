@@ -110,7 +110,8 @@ static void memory_and_times(void) {
     CHECK(gemmtree_set_timing(handle, 1) == GEMMTREE_SUCCESS);
     CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_NO_TIME && times.device_ns == 1);
     CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, c, queue, &event) == GEMMTREE_SUCCESS);
-    CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_SUCCESS && times.device_ns > 0);
+    CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_SUCCESS && times.device_ns > 0 &&
+          times.select_ns + times.arguments_ns + times.enqueue_ns > 0);
     CHECK(gemmtree_last_times(handle, NULL) == GEMMTREE_INVALID_ARGUMENT);
     CHECK(gemmtree_set_timing(handle, 0) == GEMMTREE_SUCCESS);
     clReleaseEvent(event);

@@ -1,9 +1,12 @@
 //! An installation of the library as it was built for this test, and a bundle for the device there is.
 #![allow(
     dead_code,
+    clippy::print_stdout,
     clippy::unwrap_used,
     reason = "each test takes what it needs, and ends by a panic"
 )]
+
+pub(crate) mod caller;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,15 +32,20 @@ pub(crate) fn installed() -> Option<&'static Installed> {
     ONCE.get_or_init(install).as_ref()
 }
 
-fn install() -> Option<Installed> {
-    let device = match OpenCl::open(None) {
-        Ok(device) => device,
+/// The device there is; else `None`, and a line that says why.
+pub(crate) fn device() -> Option<OpenCl> {
+    match OpenCl::open(None) {
+        Ok(device) => Some(device),
         Err(error @ (DeviceError::NoPlatform | DeviceError::NoLibrary(_))) => {
             println!("skipped: {error}");
-            return None;
+            None
         }
         Err(error) => panic!("{error}"),
-    };
+    }
+}
+
+fn install() -> Option<Installed> {
+    let device = device()?;
     let name = env::current_exe().unwrap().file_stem().unwrap().to_owned();
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("installed").join(name);
     fs::create_dir_all(&folder).unwrap();
@@ -45,7 +53,7 @@ fn install() -> Option<Installed> {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/install.sh");
     output(Command::new("bash").arg(script).arg(built()).arg(&prefix));
     let bundle = folder.join("model.gtb");
-    fs::write(&bundle, compile(&device, &model(), &[], |_| {}).unwrap()).unwrap();
+    fs::write(&bundle, compile(&device, &model(TILES), &[], |_| {}).unwrap()).unwrap();
     Some(Installed { prefix, bundle })
 }
 
@@ -130,9 +138,11 @@ fn cache() -> PathBuf {
     cache
 }
 
-/// Two kernels, by m, for every class.
-fn model() -> Vec<u8> {
-    let kernels = ["tile:4x4x8@8x8", "tile:2x1x4@16x8"];
+/// Two kernels that most devices can run.
+pub(crate) const TILES: [&str; 2] = ["tile:4x4x8@8x8", "tile:2x1x4@16x8"];
+
+/// A model of two kernels, the second from 32 rows on, for every class.
+pub(crate) fn model(kernels: [&str; 2]) -> Vec<u8> {
     let kernels = kernels.map(|name| name.parse::<Configuration>().unwrap().packed());
     let leaf = |id| Leaf::new(&[KernelId(id)], Loss::UNKNOWN, Loss::UNKNOWN, Samples::new(1));
     let tree = Tree::Split {
