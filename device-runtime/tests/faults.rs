@@ -235,42 +235,6 @@ fn a_row_that_finds_no_memory_costs_that_row_alone() {
 }
 
 #[test]
-fn every_command_ends_in_a_right_result_or_an_error_whatever_the_driver_does() {
-    let bundled = Bundled::new();
-    let calls = [
-        "clGetPlatformIDs",
-        "clGetDeviceInfo",
-        "clCreateContext",
-        "clCreateCommandQueue",
-        "clCreateProgramWithSource",
-        "clCreateProgramWithBinary",
-        "clBuildProgram",
-        "clCreateKernel",
-        "clCreateBuffer",
-        "clSetKernelArg",
-        "clEnqueueWriteBuffer",
-        "clEnqueueNDRangeKernel",
-        "clEnqueueReadBuffer",
-        "clWaitForEvents",
-        "clGetEventProfilingInfo",
-        "clFinish",
-    ];
-    let faults = [Fault::Crash, Fault::Abort, Fault::Fail(OUT_OF_RESOURCES), Fault::Lose(-2)];
-    let bytes = fs::read(&bundled.bundle).unwrap();
-    for at in calls {
-        for does in faults {
-            let driver = fake(&one(Rule::new(at, does)));
-            for arguments in bundled.commands() {
-                let ended = run(&driver, &[&arguments[..], &SOON].concat());
-                sound(&ended, &format!("{at} {does:?} {arguments:?}"));
-                // Nor is a bundle worse than before.
-                fs::write(&bundled.bundle, &bytes).unwrap();
-            }
-        }
-    }
-}
-
-#[test]
 fn a_hang_ends_within_its_limit() {
     let bundled = Bundled::new();
     let bytes = fs::read(&bundled.bundle).unwrap();

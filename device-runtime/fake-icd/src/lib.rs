@@ -20,7 +20,7 @@
 //!
 //! Where a rule may strike: at any OpenCL function by its name (`clBuildProgram`, `clCreateKernel`,
 //! `clCreateBuffer`, `clEnqueueNDRangeKernel`, `clFinish`, `clEnqueueReadBuffer`, …) and at what a kernel
-//! computes ([`RESULT`]). A crate that has this one among its dev-dependencies finds the driver built
+//! computes ([`RESULT`]); [`troubles`] is all of it, one at a time. A crate that has this one among its dev-dependencies finds the driver built
 //! ([`library`]). A test that opens OpenCL in its own process sets [`Fake::variables`] before its first
 //! OpenCL call, or starts itself again as a child.
 //!
@@ -53,6 +53,10 @@ mod programs;
 mod registry;
 mod script;
 mod table;
+mod troubles;
 
 pub use install::{Fake, library};
-pub use script::{Clock, Fault, Oddity, RESULT, Rule, Script, StaleBinaries, Time, VARIABLE};
+pub use script::{
+    Clock, FUNCTIONS, Fault, Oddity, RESULT, Rule, Script, StaleBinaries, Time, VARIABLE,
+};
+pub use troubles::{Trouble, troubles};

@@ -140,6 +140,40 @@ pub struct Rule {
 /// Stands in [`Rule::at`] for what a kernel computes.
 pub const RESULT: &str = "result";
 
+/// The OpenCL functions that [`Rule::at`] may name.
+pub const FUNCTIONS: &[&str] = &[
+    "clBuildProgram",
+    "clCreateBuffer",
+    "clCreateCommandQueue",
+    "clCreateContext",
+    "clCreateKernel",
+    "clCreateProgramWithBinary",
+    "clCreateProgramWithSource",
+    "clCreateSubBuffer",
+    "clEnqueueBarrierWithWaitList",
+    "clEnqueueCopyBuffer",
+    "clEnqueueFillBuffer",
+    "clEnqueueMapBuffer",
+    "clEnqueueMarkerWithWaitList",
+    "clEnqueueNDRangeKernel",
+    "clEnqueueReadBuffer",
+    "clEnqueueWriteBuffer",
+    "clFinish",
+    "clFlush",
+    "clGetDeviceIDs",
+    "clGetDeviceInfo",
+    "clGetEventProfilingInfo",
+    "clGetPlatformIDs",
+    "clReleaseCommandQueue",
+    "clReleaseContext",
+    "clReleaseEvent",
+    "clReleaseKernel",
+    "clReleaseMemObject",
+    "clReleaseProgram",
+    "clSetKernelArg",
+    "clWaitForEvents",
+];
+
 /// What happens to a call.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -158,6 +192,30 @@ pub enum Fault {
     Lose(i32),
     /// The result is another one; at [`RESULT`] only.
     Wrong,
+}
+
+impl Fault {
+    /// One of each.
+    pub const ALL: [Self; 7] = [
+        Self::Abort,
+        Self::Crash,
+        Self::DelayMs(50),
+        Self::Fail(-5),
+        Self::Hang,
+        Self::Lose(-2),
+        Self::Wrong,
+    ];
+}
+
+impl Oddity {
+    /// All there are.
+    pub const ALL: [Self; 4] =
+        [Self::EndBeforeStart, Self::Zero, Self::Unwritten, Self::Unavailable];
+}
+
+impl StaleBinaries {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Refused, Self::Wrong, Self::Crash];
 }
 
 impl Default for Script {
