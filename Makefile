@@ -25,7 +25,7 @@ help:
 	@echo 'make figures-selector the same of the selector: speed beside compiled ifs, sizes, instructions'
 	@echo 'make figures-trainer the same of the trainer: scores on two data sets, other methods, times (about 20 minutes)'
 	@echo 'make figures-kernels the kernels beside other libraries on this CPU, and kept runs of other devices (up to 40 minutes)'
-	@echo 'make figures-runtime what a call costs beside a bare enqueue, and a whole network on this CPU beside CLBlast (about 15 minutes)'
+	@echo 'make figures-runtime what a call costs beside a bare enqueue, and a whole network on this CPU beside CLBlast (about 20 minutes)'
 	@echo 'make peers          install the peers that figures-selector and figures-kernels measure if they are there'
 	@echo 'make bench          time the selector'
 	@echo 'make fuzz           RUNS=300000 inputs against the reader of models; more find more'

@@ -7,6 +7,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
 use common::pretend::within;
@@ -491,4 +492,35 @@ fn collecting_calls_no_driver_itself_and_tells_how_the_device_could_not_be_opene
     let devices = vec!["one".to_owned(), "two".to_owned()];
     let (ended, ..) = collect(&fake(&Script { devices, ..Script::default() }), &THREE, &[]);
     ended.refused(&["several devices match", "hint: choose by its number"]);
+}
+
+#[test]
+fn a_check_that_lasts_tells_a_log_how_far_it_is_unless_it_is_to_be_quiet() {
+    // Twelve programs of a second and more each: one that ends after ten is told of.
+    let slow = Rule::new("clBuildProgram", Fault::DelayMs(1100));
+    let driver = fake(&one(slow));
+    let check = ["check", "--sources", "--family", "universal", "--few", "--text"];
+    let [told, silent] = thread::scope(|scope| {
+        [&[][..], &["--quiet"]]
+            .map(|more| scope.spawn(|| run(&driver, &[&check[..], more].concat()).ok()))
+            .map(|run| run.join().unwrap())
+    });
+    let is_progress = |line: &str| line.contains(" of ") && line.ends_with(" s left");
+    assert!(told.stderr.lines().any(is_progress), "{told:#?}");
+    assert_eq!(silent.stderr, "");
+    assert_eq!(silent.stdout, told.stdout);
+}
+
+#[test]
+fn quiet_keeps_warnings_to_itself_and_tells_errors() {
+    let bundled = Bundled::new();
+    let wrong = fake(&one(Rule::new(RESULT, Fault::Wrong).of("tile:4x4x8/")));
+    let output = bundled.folder.path().join("new.gtb");
+    let compile = ["compile", "--model", &bundled.model, "--output", output.to_str().unwrap()];
+    assert!(run(&wrong, &compile).ok().stderr.contains("is left out"));
+    assert_eq!(run(&wrong, &[&compile[..], &["-q"]].concat()).ok().stderr, "");
+    let all = fake(&one(Rule::new(RESULT, Fault::Wrong)));
+    let ended = run(&all, &[&compile[..], &["-q"]].concat());
+    sound(&ended, "all are wrong");
+    assert!(ended.code != Some(0) && ended.stderr.contains("error: "), "{ended:#?}");
 }

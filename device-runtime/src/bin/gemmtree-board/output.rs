@@ -1,7 +1,7 @@
 //! Everything the program prints: results and progress to stdout, the rest to stderr.
 //!
-//! To a person results are text and progress is a bar on stderr; to a program both are JSON
-//! objects, one a line, on stdout.
+//! To a person results are text and progress is a bar on stderr, or a line now and then where that is no
+//! terminal; to a program both are JSON objects, one a line, on stdout.
 
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
@@ -20,8 +20,10 @@ use crate::guard::{self, Ended, Told};
 
 const MISTAKE: u8 = 1;
 const UNEXPECTED: u8 = 2;
-/// Least time between two lines of progress.
+/// Least time between two lines of progress for a program.
 const INTERVAL: Duration = Duration::from_millis(250);
+/// The same for a person, in a log; what is done sooner says nothing.
+const LINES: Duration = Duration::from_secs(10);
 
 /// Where results, notes and progress go.
 pub(crate) struct Output {
@@ -83,8 +85,7 @@ impl Output {
             return;
         }
         self.last = Some(Instant::now());
-        let left = total.saturating_sub(done) as f64 / done.max(1) as f64;
-        let eta_s = self.begun.elapsed().mul_f64(left).as_secs();
+        let eta_s = eta_s(self.begun.elapsed(), done, total);
         let progress = Progress { event: "progress", done, total, eta_s, what };
         if let Ok(line) = serde_json::to_string(&progress) {
             // Nobody listens any more: the work goes on, its result counts.
@@ -93,7 +94,10 @@ impl Output {
     }
 
     fn draw(&mut self, done: usize, total: usize, what: &str) {
-        if self.last.is_none() && !self.quiet && io::stderr().is_terminal() {
+        if !io::stderr().is_terminal() {
+            return self.tell(done, total, what);
+        }
+        if self.last.is_none() && !self.quiet {
             self.bar = ProgressBar::new(total as u64);
             let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} ETA {eta}");
             self.bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
@@ -103,6 +107,16 @@ impl Output {
         self.bar.set_message(what.to_owned());
         if done == total {
             self.bar.finish_and_clear();
+        }
+    }
+
+    /// A line in a log, if it is time for one.
+    fn tell(&mut self, done: usize, total: usize, what: &str) {
+        let is_due = self.last.unwrap_or(self.begun).elapsed() >= LINES;
+        if !self.quiet && is_due && done < total {
+            self.last = Some(Instant::now());
+            let eta_s = eta_s(self.begun.elapsed(), done, total);
+            self.line(&format!("{what}: {done} of {total}, about {eta_s} s left"));
         }
     }
 
@@ -133,6 +147,12 @@ impl Output {
             let _ = writeln!(io::stderr().lock(), "{line}");
         });
     }
+}
+
+/// Seconds that what is left will take, if all steps are alike.
+fn eta_s(elapsed: Duration, done: usize, total: usize) -> u64 {
+    let left = total.saturating_sub(done) as f64 / done.max(1) as f64;
+    elapsed.mul_f64(left).as_secs()
 }
 
 /// What the user can do about a cause.
