@@ -2,7 +2,8 @@
  *
  * A handle holds the kernels of one bundle (`*.gtb`, made on the device by `gemmtree-board compile`) on one
  * device of the caller's context. A call chooses the kernel, sets its arguments and enqueues it on the caller's
- * queue; it returns before the device is done, allocates nothing and builds nothing.
+ * queue; it returns before the device is done, builds nothing, and where it repeats one of the last few dozen
+ * problems allocates nothing.
  *
  *     gemmtree_handle *handle;
  *     if (gemmtree_create_from_file(context, device, "model.gtb", &handle) != GEMMTREE_SUCCESS)
@@ -63,11 +64,12 @@ typedef enum gemmtree_status {
     GEMMTREE_MISALIGNED = 6,
     /* A queue, device or buffer of another context than the handle's. */
     GEMMTREE_FOREIGN_OBJECT = 7,
-    /* The bundle's file could not be read. */
+    /* A file could not be read or written. */
     GEMMTREE_FILE = 8,
     /* What was read is no bundle, or a damaged one; no driver has seen a byte of it. */
     GEMMTREE_BAD_BUNDLE = 9,
-    /* The bundle was made by another driver, for another device or from other kernel sources. */
+    /* The bundle was made by another driver, for another device or from other kernel sources, and is wanted as it is:
+     * only the strict functions say so. */
     GEMMTREE_STALE_BUNDLE = 10,
     /* The bundle has no kernels for this precision and these transposes. */
     GEMMTREE_CLASS_NOT_SHIPPED = 11,
@@ -83,7 +85,9 @@ typedef enum gemmtree_status {
     GEMMTREE_NO_LIBRARY = 16,
     /* A fault of this library, which ended the call and nothing else. The handle refuses further calls; please
      * report what gemmtree_last_error() says. */
-    GEMMTREE_PANICKED = 17
+    GEMMTREE_PANICKED = 17,
+    /* No kernel can be used on the device, not even the universal one: gemmtree_last_error() lists what was tried. */
+    GEMMTREE_NO_KERNEL = 18
 } gemmtree_status;
 
 /* The order of a matrix in memory. */
@@ -110,8 +114,22 @@ typedef enum gemmtree_precision {
     GEMMTREE_F16H = 2
 } gemmtree_precision;
 
+/* What the kernels of a handle stand on; a later one is a lower rung. */
+typedef enum gemmtree_rung {
+    /* Binaries of this driver. */
+    GEMMTREE_RUNG_BINARY = 0,
+    /* Binaries of another driver of the device. Within one process none are tried, since a driver may crash over
+     * them; `gemmtree-board run` and `gemmtree-board bench` do, in a process of their own. */
+    GEMMTREE_RUNG_FOREIGN_BINARY = 1,
+    /* Some kernels were built from source. */
+    GEMMTREE_RUNG_SOURCE = 2,
+    /* Of all kernels the universal one alone, which is right, but slow. */
+    GEMMTREE_RUNG_UNIVERSAL = 3
+} gemmtree_rung;
+
 typedef char gemmtree_enums_have_32_bits[sizeof(gemmtree_status) == 4 && sizeof(gemmtree_layout) == 4 &&
-                                         sizeof(gemmtree_transpose) == 4 && sizeof(gemmtree_precision) == 4
+                                         sizeof(gemmtree_transpose) == 4 && sizeof(gemmtree_precision) == 4 &&
+                                                 sizeof(gemmtree_rung) == 4
                                              ? 1
                                              : -1];
 
@@ -145,13 +163,38 @@ typedef struct gemmtree_times {
 /* --- A handle ------------------------------------------------------------------------------------------------- */
 
 /* Load the bundle in the file `path` on `device`, a device of `context`; the context may have others too. The
- * handle retains the context until it is destroyed. On success `*handle` is the new handle, else NULL. */
+ * handle retains the context until it is destroyed. On success `*handle` is the new handle, else NULL.
+ *
+ * Every kernel is run once, and its result compared with a reference, before the function returns. What this driver
+ * did not make, or computes wrongly, is built from source; what cannot be built is left out, and gives way to the
+ * next kernel that the model names, in the end to the universal one. So a bundle survives a change of the driver;
+ * gemmtree_standing says what became of it, and gemmtree_save keeps what was built. Building takes seconds to minutes.
+ * The file may also be a model (`*.gtm`), of which everything is built. */
 gemmtree_status gemmtree_create_from_file(cl_context context, cl_device_id device, const char *path,
                                           gemmtree_handle **handle);
 
-/* The same with a bundle of `length` bytes in memory, which may be freed afterwards. */
+/* The same with a bundle or model of `length` bytes in memory, which may be freed afterwards. */
 gemmtree_status gemmtree_create_from_memory(cl_context context, cl_device_id device, const void *bundle,
                                             size_t length, gemmtree_handle **handle);
+
+/* The same with a bundle as it is, or not at all: nothing is built and nothing run, which takes the least time.
+ * GEMMTREE_STALE_BUNDLE if this driver did not make it. */
+gemmtree_status gemmtree_create_strict_from_file(cl_context context, cl_device_id device, const char *path,
+                                                 gemmtree_handle **handle);
+
+gemmtree_status gemmtree_create_strict_from_memory(cl_context context, cl_device_id device, const void *bundle,
+                                                   size_t length, gemmtree_handle **handle);
+
+/* What the kernels of the handle stand on, to `*rung`: the lowest rung that any stands on. What a user should know of
+ * it (who made the binaries, what was built, what was left out and why, that the model was trained on another device
+ * or driver), a line each, goes to `text`, as under "Questions"; it is empty if there is nothing. NULL for `rung`
+ * or `text` leaves that out. */
+gemmtree_status gemmtree_standing(gemmtree_handle *handle, gemmtree_rung *rung, char *text, size_t capacity,
+                                  size_t *length);
+
+/* Write what the handle was loaded with as a bundle of this driver, so that nothing needs to be built the next time.
+ * The file is replaced as a whole or not at all. */
+gemmtree_status gemmtree_save(gemmtree_handle *handle, const char *path);
 
 /* Release the handle and its kernels; NULL is allowed. Calls that were enqueued run to their end. No other thread
  * may be using the handle. */

@@ -4,9 +4,19 @@
  * its own, and links with -lgemmtree instead of -lclblast. Names, types, values and the order in which arguments
  * are checked are CLBlast's. Link one library or the other: both define these names.
  *
- * Which bundle is used: the file that the environment variable GEMMTREE_BUNDLE names. Without one, or with one that
- * another driver made, calls return CLBlastInvalidBinary or the code of what failed; gemmtree_last_error() of
- * gemmtree.h has the words.
+ * Which bundle is used, in this order:
+ * 1. the file that the environment variable GEMMTREE_BUNDLE names; without that variable,
+ * 2. of the folder that GEMMTREE_BUNDLES names, else of $XDG_DATA_HOME/gemmtree, else of ~/.local/share/gemmtree (on
+ *    Android, where there is no home, of GEMMTREE_BUNDLES alone): the device's own bundle, else the bundle (`*.gtb`)
+ *    or model (`*.gtm`) of the nearest device of its kind. What had to be built for it from source is kept in the folder
+ *    as the device's own bundle, and the one of before beside it as NAME.previous;
+ * 3. the universal kernel for single and half precision, built from source: right, but slow.
+ * Whatever driver made a bundle, its kernels run or give way as gemmtree_create_from_file of gemmtree.h says. Where
+ * it is not the device's and the driver's own, one line on the standard error says what happened, unless GEMMTREE_QUIET
+ * is set. Bundles are looked for on the first call with a device and not again, but after CLBlastClearCache. A file
+ * that GEMMTREE_BUNDLE names and that cannot be used is an error: calls return CLBlastInvalidBinary, or the code of
+ * what failed; gemmtree_last_error() of gemmtree.h has the words. What a bundle has no kernels for is
+ * CLBlastNotImplemented.
  *
  * All functions may be called by any number of threads at once. Each thread loads the kernels for itself on its
  * first call with a context and device, and keeps those of the eight used last (a context that they belong to
@@ -148,7 +158,8 @@ CLBlastStatusCode CLBlastHgemmStridedBatched(
     const size_t b_stride, const cl_half beta, cl_mem c_buffer, const size_t c_offset, const size_t c_ld,
     const size_t c_stride, const size_t batch_count, cl_command_queue *queue, cl_event *event);
 
-/* Release the kernels that the calling thread keeps; other threads release theirs as they make their next call. */
+/* Release the kernels that the calling thread keeps; other threads release theirs as they make their next call.
+ * Bundles are looked for anew. */
 CLBlastStatusCode CLBlastClearCache(void);
 
 #ifdef __cplusplus

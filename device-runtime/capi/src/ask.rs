@@ -8,6 +8,7 @@ use crate::engine::Times;
 use crate::guard::guarded;
 use crate::handle::{self, Handle, null};
 use crate::problem::{Call, Layout, Matrix, precision, transpose};
+use crate::stands;
 use crate::status::Failure;
 use crate::text::Room;
 
@@ -143,6 +144,34 @@ pub unsafe extern "C" fn gemmtree_explain(
             Room { text, capacity, length }.put(&why);
         }
         Ok(())
+    })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `handle` is a live one or null, `rung` and `length` have room for a number or are null, and `text` has room for
+/// `capacity` bytes or is null.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_standing(
+    handle: *mut Handle,
+    rung: *mut i32,
+    text: *mut c_char,
+    capacity: usize,
+    length: *mut usize,
+) -> i32 {
+    guarded(|| {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            handle::with(handle, |engine| {
+                let stands = engine.stands();
+                if let Some(rung) = rung.as_mut() {
+                    *rung = stands::code(stands.rung);
+                }
+                Room { text, capacity, length }.put(&stands.warnings);
+                Ok(())
+            })
+        }
     })
 }
 

@@ -1,7 +1,9 @@
 //! The kernels of one bundle on one device of the caller's context, and calls of them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use device_runtime::ladder::Source;
 use device_runtime::opencl::{OpenClBuffer, OpenClEvent};
 use device_runtime::{Call, CallOptions, Device, Events, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
@@ -10,15 +12,19 @@ use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_me
 use selector_core::{KernelId, Precision};
 
 use crate::problem::Call as Asked;
+use crate::stands::{self, Stands};
 use crate::status::Failure;
 use crate::{explain, raw};
+
+/// A context and a device of it.
+pub(crate) type Home = (cl_context, cl_device_id);
 
 type Loaded<'a> = Runtime<'a, OpenCl>;
 
 self_cell::self_cell!(
-    /// A runtime and the bundle's bytes, in which its model lies.
+    /// A runtime and the bundle, in which its model lies.
     struct Kernels {
-        owner: Vec<u8>,
+        owner: Arc<Stands>,
         #[not_covariant]
         dependent: Loaded,
     }
@@ -61,22 +67,53 @@ pub struct Times {
 }
 
 impl Engine {
-    /// Check a bundle in full and load its kernels.
+    /// The kernels of a bundle or model, which is checked in full before a driver sees a byte. If that is
+    /// `strict`, only as a bundle of this driver has them; else whatever stands.
     ///
     /// # Errors
-    /// [`Failure::Bundle`] before a driver sees a byte; a bundle of another driver; or the driver's refusal.
-    pub(crate) fn load(
-        context: cl_context,
-        device: cl_device_id,
-        bundle: Vec<u8>,
+    /// [`Failure::Bundle`], a bundle of another driver, no kernel that can be used, or the driver's refusal.
+    pub(crate) fn load(home: Home, bytes: Vec<u8>, strict: bool) -> Result<Self, Failure> {
+        // Before a driver is asked for anything.
+        let source = stands::source(&bytes);
+        if let (Source::Bundle(bytes), _) | (Source::Model(bytes), true) = (source, strict) {
+            Bundle::parse(bytes)?;
+        }
+        let device = Self::open(home)?;
+        let stands = if strict {
+            stands::strict(&device, bytes)?
+        } else {
+            stands::climbed(&device, source)?.0
+        };
+        Self::of(home, device, Arc::new(stands))
+    }
+
+    /// The device of a context, with a queue of its own until a call names one.
+    ///
+    /// # Errors
+    /// It is none of the context's; or the driver's refusal.
+    pub(crate) fn open((context, device): Home) -> Result<OpenCl, Failure> {
+        Ok(OpenCl::with_context(raw::context(context, device)?)?)
+    }
+
+    /// The kernels that stand on `device`, which is that of `home`.
+    ///
+    /// # Errors
+    /// The driver's refusal.
+    pub(crate) fn of(
+        (_, device): Home,
+        opencl: OpenCl,
+        stands: Arc<Stands>,
     ) -> Result<Self, Failure> {
-        let opencl = OpenCl::with_context(raw::context(context, device)?)?;
-        let kernels = Kernels::try_new(bundle, |bytes| {
-            let bundle = Bundle::parse(bytes)?;
-            Ok::<_, Failure>(Runtime::load(opencl, &bundle)?)
+        let kernels = Kernels::try_new(stands, |stands| {
+            Ok::<_, Failure>(Runtime::load(opencl, &Bundle::parse(&stands.bytes)?)?)
         })?;
         let half = Precision::F16;
         Ok(Self { kernels, device, half, timing: false, timed: None, scratch: None })
+    }
+
+    /// The bundle that was loaded, and how it came to be.
+    pub(crate) fn stands(&self) -> &Stands {
+        self.kernels.borrow_owner()
     }
 
     /// Multiply; the event that was wanted is complete when all of the call is, and before that, all that it

@@ -156,6 +156,23 @@ const ALL: &[Export] = &[
     ("gemmtree_create_from_memory", |_| unsafe {
         Told::Status(gemmtree_create_from_memory(null_mut(), null_mut(), null_mut(), 0, null_mut()))
     }),
+    ("gemmtree_create_strict_from_file", |_| unsafe {
+        Told::Status(gemmtree_create_strict_from_file(
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            null_mut(),
+        ))
+    }),
+    ("gemmtree_create_strict_from_memory", |_| unsafe {
+        Told::Status(gemmtree_create_strict_from_memory(
+            null_mut(),
+            null_mut(),
+            null_mut(),
+            0,
+            null_mut(),
+        ))
+    }),
     ("gemmtree_destroy", |handle| unsafe {
         gemmtree_destroy(handle);
         Nothing
@@ -173,6 +190,7 @@ const ALL: &[Export] = &[
         Told::Status(gemmtree_last_times(handle, null_mut()))
     }),
     ("gemmtree_reserve", |handle| unsafe { Told::Status(gemmtree_reserve(handle, null_mut(), 0)) }),
+    ("gemmtree_save", |handle| unsafe { Told::Status(gemmtree_save(handle, null_mut())) }),
     ("gemmtree_scratch_size", |handle| unsafe {
         Told::Status(gemmtree_scratch_size(handle, null_mut(), null_mut()))
     }),
@@ -187,6 +205,9 @@ const ALL: &[Export] = &[
     ("gemmtree_sgemm", |handle| unsafe { multiply!(one gemmtree_sgemm(handle)) }),
     ("gemmtree_sgemm_strided_batched", |handle| unsafe {
         multiply!(batch gemmtree_sgemm_strided_batched(handle))
+    }),
+    ("gemmtree_standing", |handle| unsafe {
+        Told::Status(gemmtree_standing(handle, null_mut(), null_mut(), 0, null_mut()))
     }),
     ("gemmtree_status_text", |_| empty(gemmtree_status_text(1))),
     ("gemmtree_version", |_| nothing_but(!gemmtree_version().is_null())),

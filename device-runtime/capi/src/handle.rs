@@ -7,7 +7,7 @@ use std::{fs, ptr, slice};
 
 use opencl3::types::{cl_context, cl_device_id};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Home};
 #[cfg(test)]
 use crate::guard::provoke;
 use crate::guard::{guarded, guarded_or};
@@ -62,7 +62,7 @@ pub unsafe extern "C" fn gemmtree_create_from_file(
     // SAFETY: as promised by the caller.
     let read = || unsafe { file(path) };
     // SAFETY: as promised by the caller.
-    guarded(|| unsafe { create(context, device, read, handle) })
+    guarded(|| unsafe { create((context, device), read, false, handle) })
 }
 
 /// See the header.
@@ -78,18 +78,65 @@ pub unsafe extern "C" fn gemmtree_create_from_memory(
     length: usize,
     handle: *mut *mut Handle,
 ) -> i32 {
-    let read = || {
-        if bundle.is_null() {
-            return Err(null("bundle"));
-        }
-        if isize::try_from(length).is_err() {
-            return Err(Failure::TooLarge { name: "length", value: length });
-        }
-        // SAFETY: as promised by the caller, and no longer than memory can be.
-        Ok(unsafe { slice::from_raw_parts(bundle.cast::<u8>(), length) }.to_vec())
-    };
     // SAFETY: as promised by the caller.
-    guarded(|| unsafe { create(context, device, read, handle) })
+    let read = || unsafe { copied(bundle, length) };
+    // SAFETY: as promised by the caller.
+    guarded(|| unsafe { create((context, device), read, false, handle) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As [`gemmtree_create_from_file`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_create_strict_from_file(
+    context: cl_context,
+    device: cl_device_id,
+    path: *const c_char,
+    handle: *mut *mut Handle,
+) -> i32 {
+    // SAFETY: as promised by the caller.
+    let read = || unsafe { file(path) };
+    // SAFETY: as promised by the caller.
+    guarded(|| unsafe { create((context, device), read, true, handle) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// As [`gemmtree_create_from_memory`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_create_strict_from_memory(
+    context: cl_context,
+    device: cl_device_id,
+    bundle: *const c_void,
+    length: usize,
+    handle: *mut *mut Handle,
+) -> i32 {
+    // SAFETY: as promised by the caller.
+    let read = || unsafe { copied(bundle, length) };
+    // SAFETY: as promised by the caller.
+    guarded(|| unsafe { create((context, device), read, true, handle) })
+}
+
+/// See the header.
+///
+/// # Safety
+/// `handle` is a live one or null, and `path` is null or ends with a zero byte.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn gemmtree_save(handle: *mut Handle, path: *const c_char) -> i32 {
+    guarded(|| {
+        // SAFETY: as promised by the caller.
+        let name = unsafe { named(path) }?;
+        // SAFETY: as promised by the caller.
+        unsafe {
+            with(handle, |engine| {
+                let done = device_runtime::file::replace(file_name(name), &engine.stands().bytes);
+                let path = || name.to_string_lossy().into_owned();
+                done.map_err(|source| Failure::Write { path: path(), source })
+            })
+        }
+    })
 }
 
 /// See the header.
@@ -106,14 +153,14 @@ pub unsafe extern "C" fn gemmtree_destroy(handle: *mut Handle) {
     });
 }
 
-/// Make a handle of the bundle that `read` gives.
+/// Make a handle of the bundle that `read` gives; if that is `strict`, of its own binaries.
 ///
 /// # Safety
 /// `handle` is null or has room for a pointer; the OpenCL objects are live ones or null.
 unsafe fn create(
-    context: cl_context,
-    device: cl_device_id,
+    (context, device): Home,
     read: impl FnOnce() -> Result<Vec<u8>, Failure>,
+    strict: bool,
     handle: *mut *mut Handle,
 ) -> Result<(), Failure> {
     if handle.is_null() {
@@ -126,10 +173,25 @@ unsafe fn create(
             return Err(null(name));
         }
     }
-    let engine = Engine::load(context, device, read()?)?;
+    let engine = Engine::load((context, device), read()?, strict)?;
     // SAFETY: not null, and has room.
     unsafe { handle.write(Box::into_raw(Box::new(Handle(Mutex::new(engine))))) };
     Ok(())
+}
+
+/// A copy of a bundle in memory.
+///
+/// # Safety
+/// `bundle` is null or has `length` bytes.
+unsafe fn copied(bundle: *const c_void, length: usize) -> Result<Vec<u8>, Failure> {
+    if bundle.is_null() {
+        return Err(null("bundle"));
+    }
+    if isize::try_from(length).is_err() {
+        return Err(Failure::TooLarge { name: "length", value: length });
+    }
+    // SAFETY: as promised by the caller, and no longer than memory can be.
+    Ok(unsafe { slice::from_raw_parts(bundle.cast::<u8>(), length) }.to_vec())
 }
 
 /// Read the file with this name.
@@ -137,13 +199,22 @@ unsafe fn create(
 /// # Safety
 /// `path` is null or ends with a zero byte.
 unsafe fn file(path: *const c_char) -> Result<Vec<u8>, Failure> {
+    // SAFETY: as promised by the caller.
+    let name = unsafe { named(path) }?;
+    let path = name.to_string_lossy().into_owned();
+    fs::read(file_name(name)).map_err(|source| Failure::File { path, source })
+}
+
+/// The name of a file.
+///
+/// # Safety
+/// `path` is null, or ends with a zero byte and lives for `'a`.
+unsafe fn named<'a>(path: *const c_char) -> Result<&'a CStr, Failure> {
     if path.is_null() {
         return Err(null("path"));
     }
     // SAFETY: not null, and ends with a zero byte.
-    let name = unsafe { CStr::from_ptr(path) };
-    let path = name.to_string_lossy().into_owned();
-    fs::read(file_name(name)).map_err(|source| Failure::File { path, source })
+    Ok(unsafe { CStr::from_ptr(path) })
 }
 
 #[cfg(unix)]

@@ -26,6 +26,7 @@ mod handle;
 mod last_error;
 mod problem;
 mod raw;
+mod stands;
 mod status;
 mod text;
 mod version;

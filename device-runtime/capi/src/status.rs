@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use device_runtime::ladder::LadderError;
 use device_runtime::{DeviceError, RuntimeError};
 use kernels::ProblemError;
 use kernels::bundle::BundleError;
@@ -28,11 +29,12 @@ pub(crate) enum Status {
     OpenCl = 15,
     NoLibrary = 16,
     Panicked = 17,
+    NoKernel = 18,
 }
 
 impl Status {
     /// Every status, in the order of the codes.
-    const ALL: [Self; 18] = [
+    const ALL: [Self; 19] = [
         Self::Success,
         Self::InvalidArgument,
         Self::LeadingTooSmall,
@@ -51,6 +53,7 @@ impl Status {
         Self::OpenCl,
         Self::NoLibrary,
         Self::Panicked,
+        Self::NoKernel,
     ];
 
     /// The status with this code.
@@ -69,7 +72,7 @@ impl Status {
             Self::TooLarge => c"too large",
             Self::Misaligned => c"buffer begins between vectors",
             Self::ForeignObject => c"object of another context or device",
-            Self::File => c"file could not be read",
+            Self::File => c"file could not be read or written",
             Self::BadBundle => c"not a bundle, or a damaged one",
             Self::StaleBundle => c"bundle of another driver",
             Self::ClassNotShipped => c"no kernels for this precision and these transposes",
@@ -79,6 +82,7 @@ impl Status {
             Self::OpenCl => c"an OpenCL call failed",
             Self::NoLibrary => c"no OpenCL library",
             Self::Panicked => c"fault of the library",
+            Self::NoKernel => c"no kernel can be used on the device",
         }
     }
 }
@@ -106,6 +110,9 @@ pub(crate) enum Failure {
         /// Why.
         source: std::io::Error,
     },
+    /// Nothing stands.
+    #[error(transparent)]
+    Ladder(LadderError),
     /// No call was timed.
     #[error("no call was made with timing on; call gemmtree_set_timing(handle, 1) before it")]
     NotTimed,
@@ -126,6 +133,24 @@ pub(crate) enum Failure {
         /// Given.
         value: usize,
     },
+    /// A bundle that was to be kept.
+    #[error("could not write `{path}`")]
+    Write {
+        /// Name of its file.
+        path: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+impl From<LadderError> for Failure {
+    fn from(error: LadderError) -> Self {
+        match error {
+            LadderError::Bundle(error) => Self::Bundle(error),
+            LadderError::Runtime(error) => error.into(),
+            other => Self::Ladder(other),
+        }
+    }
 }
 
 impl From<RuntimeError> for Failure {
@@ -146,7 +171,9 @@ impl Failure {
             Self::Bundle(_) => Status::BadBundle,
             Self::Busy => Status::Busy,
             Self::Device(error) => of_device(error),
-            Self::File { .. } => Status::File,
+            Self::File { .. } | Self::Write { .. } => Status::File,
+            Self::Ladder(LadderError::NothingStands(_)) => Status::NoKernel,
+            Self::Ladder(_) => Status::BadBundle,
             Self::NotTimed => Status::NoTime,
             Self::Panicked(_) => Status::Panicked,
             Self::Problem(error) => of_problem(error),

@@ -141,6 +141,33 @@ static void halves(void) {
         CHECK(result[i] == 0x4000);
 }
 
+/* `bytes` is a bundle of this driver. */
+static void standing(const void *bytes, size_t length, const char *kept) {
+    gemmtree_handle *other = handle;
+    gemmtree_rung rung = GEMMTREE_RUNG_UNIVERSAL;
+    char text[1024];
+    size_t of_text = 0;
+    CHECK(gemmtree_standing(NULL, &rung, text, sizeof text, &of_text) == GEMMTREE_INVALID_ARGUMENT);
+    CHECK(gemmtree_standing(handle, NULL, NULL, 0, NULL) == GEMMTREE_SUCCESS);
+    CHECK(gemmtree_standing(handle, &rung, text, sizeof text, &of_text) == GEMMTREE_SUCCESS);
+    CHECK(rung == GEMMTREE_RUNG_BINARY && of_text == strlen(text) && strstr(text, "trained on") != NULL);
+    CHECK(gemmtree_create_strict_from_memory(context, device, NULL, 5, &other) == GEMMTREE_INVALID_ARGUMENT);
+    CHECK(other == NULL);
+    CHECK(gemmtree_create_strict_from_memory(context, device, bytes, length - 1, &other) == GEMMTREE_BAD_BUNDLE);
+    CHECK(gemmtree_create_strict_from_memory(context, device, bytes, length, &other) == GEMMTREE_SUCCESS);
+    CHECK(gemmtree_save(NULL, kept) == GEMMTREE_INVALID_ARGUMENT);
+    CHECK(gemmtree_save(other, NULL) == GEMMTREE_INVALID_ARGUMENT);
+    CHECK(gemmtree_save(other, "/no/such/folder/kept.gtb") == GEMMTREE_FILE);
+    CHECK(gemmtree_save(other, kept) == GEMMTREE_SUCCESS);
+    gemmtree_destroy(other);
+    CHECK(gemmtree_create_strict_from_file(context, device, "/no/such/file", &other) == GEMMTREE_FILE);
+    CHECK(gemmtree_create_strict_from_file(context, device, kept, &other) == GEMMTREE_SUCCESS);
+    CHECK(gemmtree_standing(other, &rung, text, sizeof text, &of_text) == GEMMTREE_SUCCESS);
+    CHECK(rung == GEMMTREE_RUNG_BINARY && of_text == 0);
+    CHECK(sgemm(other, 101, 111, N, N, N, N, 0, c, queue, NULL) == GEMMTREE_SUCCESS);
+    gemmtree_destroy(other);
+}
+
 static void bundles(const char *path) {
     static unsigned char bytes[1 << 24];
     gemmtree_handle *other = handle;
@@ -161,7 +188,11 @@ static void bundles(const char *path) {
     bytes[length / 2] ^= 1;
     CHECK(gemmtree_create_from_memory(context, device, bytes, length, &other) == GEMMTREE_BAD_BUNDLE);
     bytes[length / 2] ^= 1;
-    CHECK(gemmtree_create_from_memory(context, device, bytes, length, &other) == GEMMTREE_SUCCESS);
+    CHECK(gemmtree_create_strict_from_memory(context, device, bytes, length, &other) == GEMMTREE_SUCCESS);
+    char kept[1024];
+    CHECK(snprintf(kept, sizeof kept, "%s.kept", path) < (int)sizeof kept);
+    standing(bytes, length, kept);
+    CHECK(remove(kept) == 0);
     memset(bytes, 0, length);
     CHECK(sgemm(other, 101, 111, N, N, N, N, 0, c, queue, NULL) == GEMMTREE_SUCCESS);
     gemmtree_destroy(other);

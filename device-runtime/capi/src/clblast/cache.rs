@@ -6,17 +6,12 @@
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use opencl3::types::{cl_context, cl_device_id};
-
 use super::bundles;
-use crate::engine::Engine;
+use crate::engine::{Engine, Home};
 use crate::status::Failure;
 
 /// Engines that a thread keeps.
 const KEPT: usize = 8;
-
-/// A context and a device of it.
-pub(super) type Home = (cl_context, cl_device_id);
 
 /// How often the caches were cleared.
 static CLEARED: AtomicU64 = AtomicU64::new(0);
@@ -43,12 +38,13 @@ pub(super) fn with<T>(
     done
 }
 
-/// Drop the engines of this thread now, and those of others at their next call.
+/// Drop the engines of this thread now, and those of others at their next call; bundles are looked for anew.
 ///
 /// # Errors
 /// The thread is ending.
 pub(super) fn clear() -> Result<(), Failure> {
     CLEARED.fetch_add(1, Ordering::Relaxed);
+    bundles::forget();
     in_cache(|_| ())
 }
 

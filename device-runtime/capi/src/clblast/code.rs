@@ -16,6 +16,7 @@ impl Code {
     pub(super) const INVALID_LEADING: [Self; 3] = [Self(-1016), Self(-1015), Self(-1014)];
     pub(super) const INVALID_MATRIX: [Self; 3] = [Self(-1022), Self(-1021), Self(-1020)];
     pub(super) const INVALID_VALUE: Self = Self(-30);
+    const BUILD_PROGRAM_FAILURE: Self = Self(-11);
     const INVALID_BINARY: Self = Self(-42);
     const INVALID_MEM_OBJECT: Self = Self(-38);
     const NOT_IMPLEMENTED: Self = Self(-1024);
@@ -44,6 +45,7 @@ impl From<&Failure> for Code {
             Status::ForeignObject | Status::Misaligned => Self::INVALID_MEM_OBJECT,
             Status::TooLarge => Self::NOT_IMPLEMENTED,
             Status::InvalidArgument | Status::OutputsOverlap => Self::INVALID_VALUE,
+            Status::NoKernel => Self::BUILD_PROGRAM_FAILURE,
             Status::Panicked => Self::UNEXPECTED_ERROR,
             _ => Self::UNKNOWN_ERROR,
         }

@@ -21,6 +21,9 @@ use gemmtree::*;
 use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem};
 use selector_core::ProblemClass;
 
+type Create =
+    unsafe extern "C" fn(cl_context, cl_device_id, *const c_void, usize, *mut *mut Handle) -> i32;
+
 /// A context with the first device, and a queue.
 pub(crate) struct Caller {
     pub(crate) context: cl_context,
@@ -45,14 +48,21 @@ impl Caller {
         compile(&device, &super::model(kernels), &[ProblemClass::F32_NN], |_| {}).unwrap()
     }
 
-    /// A handle.
+    /// A handle whose kernels stand on the ladder.
     pub(crate) fn handle(&self, bundle: &[u8]) -> *mut Handle {
+        self.made_by(gemmtree_create_from_memory, bundle)
+    }
+
+    /// A handle of a bundle as it is.
+    pub(crate) fn strict_handle(&self, bundle: &[u8]) -> *mut Handle {
+        self.made_by(gemmtree_create_strict_from_memory, bundle)
+    }
+
+    fn made_by(&self, create: Create, bundle: &[u8]) -> *mut Handle {
         let mut handle = ptr::null_mut();
         let (start, length) = (bundle.as_ptr().cast(), bundle.len());
         // SAFETY: all of this is live.
-        let status = unsafe {
-            gemmtree_create_from_memory(self.context, self.device, start, length, &raw mut handle)
-        };
+        let status = unsafe { create(self.context, self.device, start, length, &raw mut handle) };
         assert_eq!(status, 0, "{}", last_error());
         handle
     }

@@ -23,7 +23,10 @@ use selector_core::{
 /// Where the library was installed, and what there is to run.
 pub(crate) struct Installed {
     pub(crate) prefix: PathBuf,
+    /// Of every class of single precision, and of half precision added up in single.
     pub(crate) bundle: PathBuf,
+    /// Of single precision but f32-tt.
+    pub(crate) small: PathBuf,
 }
 
 /// Install once for all tests of a file; `None`, and a line that says why, without a device.
@@ -54,7 +57,10 @@ fn install() -> Option<Installed> {
     output(Command::new("bash").arg(script).arg(built()).arg(&prefix));
     let bundle = folder.join("model.gtb");
     fs::write(&bundle, compile(&device, &model(TILES), &[], |_| {}).unwrap()).unwrap();
-    Some(Installed { prefix, bundle })
+    let small = folder.join("small.gtb");
+    let classes = ["f32-nn", "f32-nt", "f32-tn"].map(|name| name.parse().unwrap());
+    fs::write(&small, compile(&device, &model(TILES), &classes, |_| {}).unwrap()).unwrap();
+    Some(Installed { prefix, bundle, small })
 }
 
 /// The folder in which Cargo has put the libraries.
@@ -132,7 +138,8 @@ pub(crate) fn output(command: &mut Command) -> String {
     text
 }
 
-fn cache() -> PathBuf {
+/// Where PoCL keeps what it has built for these tests.
+pub(crate) fn cache() -> PathBuf {
     let cache = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pocl");
     fs::create_dir_all(&cache).unwrap();
     cache
