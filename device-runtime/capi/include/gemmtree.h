@@ -210,8 +210,9 @@ void gemmtree_destroy(gemmtree_handle *handle);
  *
  * `queue` is one of the handle's context and device; it may be out of order. The call begins after the
  * `wait_count` events of `wait_list` (with 0, after nothing else than the queue's order asks for). If `event`
- * is not NULL, `*event` becomes an event that is complete when all of the call is; the caller releases it. On
- * failure it is left as it was. */
+ * is not NULL, `*event` becomes an event that is complete when all of the call is, and before that all that the call
+ * waits for, also where nothing is to do; the caller releases it. On failure it is left as it was. The buffers may be
+ * released as soon as the function returns; the call keeps them. */
 gemmtree_status gemmtree_sgemm(gemmtree_handle *handle, gemmtree_layout layout, gemmtree_transpose transpose_a,
                                gemmtree_transpose transpose_b, size_t m, size_t n, size_t k, float alpha, cl_mem a,
                                size_t a_offset, size_t a_leading, cl_mem b, size_t b_offset, size_t b_leading,
@@ -255,8 +256,8 @@ gemmtree_status gemmtree_set_half_sums(gemmtree_handle *handle, gemmtree_precisi
 gemmtree_status gemmtree_scratch_size(gemmtree_handle *handle, const gemmtree_shape *shape, size_t *bytes);
 
 /* Have at least this much scratch memory for the calls to come, of the handle's own. Growing waits for the calls
- * that were made. The memory serves one call after the other: calls on several queues at once must not share a
- * handle that has some. */
+ * that were made. The memory serves one call after the other, also on a queue that is out of order; calls on
+ * several queues at once must not share a handle that has some. */
 gemmtree_status gemmtree_reserve(gemmtree_handle *handle, cl_command_queue queue, size_t bytes);
 
 /* Use the caller's own scratch memory for the calls to come, in place of the handle's; NULL ends that. The memory
