@@ -142,17 +142,18 @@ fn calls_on_several_queues_of_a_context_follow_their_own() {
         let queue = unsafe { create_command_queue(context, device, 0) }.unwrap();
         let other = ManuallyDrop::new(Caller { context, device, queue });
         let c = caller.matrix(&[0.0; LENGTH]);
-        let mut last: Option<opencl3::types::cl_event> = None;
+        let held = caller.user_event();
+        let mut events = vec![held];
         for number in 0..10 {
             let on = if number % 2 == 0 { caller } else { &other };
-            let wait: Vec<_> = last.into_iter().collect();
-            let around = Around { wait: &wait, event: true };
-            last = sgemm((on, handle), [SIDE, SIDE], [1.0, 1.0], [a, b, c], around);
+            let around = Around { wait: &events[number..], event: true };
+            events.extend(sgemm((on, handle), [SIDE, SIDE], [1.0, 1.0], [a, b, c], around));
             on.flush();
-            release(&wait);
         }
-        is_right(&caller.values(c, LENGTH, &[last.unwrap()]), 10.0);
-        release(&[last.unwrap()]);
+        assert!(!events.iter().any(|event| is_complete(*event)));
+        complete(held);
+        is_right(&caller.values(c, LENGTH, &events[10..]), 10.0);
+        release(&events);
         release_buffers(&[a, b, c]);
         // SAFETY: the test's own reference; the handle has one of its own until its next call.
         unsafe { release_command_queue(queue) }.unwrap();
