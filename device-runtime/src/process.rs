@@ -33,9 +33,9 @@ impl<E: DeserializeOwned + Send + 'static> Process<E> {
         };
         let (sender, events) = mpsc::channel();
         thread::spawn(move || {
-            // A line that is no event comes from the driver, which prints where it likes.
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                let Ok(event) = serde_json::from_str(&line) else { continue };
+            // A line that is no event comes from the driver, which prints where and what it likes.
+            for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+                let Ok(event) = serde_json::from_slice(&line) else { continue };
                 if sender.send(event).is_err() {
                     break;
                 }
@@ -80,5 +80,20 @@ impl<E> Drop for Process<E> {
         // It may have ended by itself; either way it is waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_driver_prints_between_the_lines_is_passed_over_be_it_text_or_not() {
+        let script = r"printf 'text\n\377\376\n\n'; echo '[1, 2]'; printf '\377'";
+        let arguments = ["-c", script].map(Into::into);
+        let process = Process::<[u8; 2]>::start(Path::new("/bin/sh"), &arguments).unwrap();
+        let patience = Duration::from_secs(60);
+        assert_eq!(process.events.recv_timeout(patience), Ok([1, 2]));
+        assert!(process.events.recv_timeout(patience).is_err());
     }
 }

@@ -19,6 +19,9 @@ use crate::process::Process;
 /// A child that has not opened the device after this long never will.
 const START: Duration = Duration::from_secs(60);
 
+/// Starts that fail, one after the other, after which no other is tried.
+const STARTS: u32 = 3;
+
 /// A line to the child: try this program.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Request {
@@ -80,14 +83,20 @@ pub struct InChild {
     program: PathBuf,
     arguments: Vec<OsString>,
     limit: Duration,
+    start: Duration,
     here: DriverKey,
     folder: tempfile::TempDir,
     running: Option<Process<Answer>>,
+    /// Starts that failed since one succeeded.
+    failed: u32,
+    /// Why no child is started any more.
+    given_up: Option<Fault>,
 }
 
 impl InChild {
     /// Try in `program arguments`, which opens the device whose key is `here` and answers each [`Request`]
-    /// by an [`Answer`]; what takes longer than `limit` hangs.
+    /// by an [`Answer`]; what takes longer than `limit` hangs. Where the child hangs before it has opened the
+    /// device, or fails three times at that, no other is started.
     ///
     /// # Errors
     /// There is no temporary folder for binaries.
@@ -98,14 +107,34 @@ impl InChild {
         here: DriverKey,
     ) -> io::Result<Self> {
         let folder = tempfile::Builder::new().prefix("gemmtree-").tempdir()?;
-        Ok(Self { program, arguments, limit, here, folder, running: None })
+        let (start, running, given_up) = (START, None, None);
+        Ok(Self { program, arguments, limit, start, here, folder, running, failed: 0, given_up })
+    }
+
+    /// A child that has opened the device.
+    fn ready(&mut self) -> Result<Process<Answer>, Fault> {
+        if let Some(fault) = &self.given_up {
+            return Err(fault.clone());
+        }
+        let begun = Instant::now();
+        let started = self.start();
+        match &started {
+            Ok(_) => self.failed = 0,
+            Err(fault) => {
+                self.failed += 1;
+                // The next would hang just as long.
+                let hung = begun.elapsed() >= self.start;
+                self.given_up = (hung || self.failed >= STARTS).then(|| fault.clone());
+            }
+        }
+        started
     }
 
     fn start(&self) -> Result<Process<Answer>, Fault> {
         let cannot = |why: String| Fault::CannotTry(why);
         let mut process = Process::start(&self.program, &self.arguments)
             .map_err(|error| cannot(error.to_string()))?;
-        match wait(&mut process, START) {
+        match wait(&mut process, self.start) {
             Ok(Answer::Ready(key)) if key == self.here => Ok(process),
             Ok(Answer::Ready(key)) => {
                 Err(cannot(format!("it finds `{}`, driver {}", key.device, key.driver)))
@@ -135,7 +164,7 @@ impl Attempt for InChild {
         let request = self.request(task).map_err(cannot)?;
         let mut process = match self.running.take() {
             Some(process) => process,
-            None => self.start()?,
+            None => self.ready()?,
         };
         // A child that does not hear the request has ended, which `wait` tells.
         let _ = process.tell(&request);
@@ -168,6 +197,55 @@ fn wait(process: &mut Process<Answer>, limit: Duration) -> Result<Answer, Fault>
         Err(RecvTimeoutError::Disconnected) => {
             let after = begun.elapsed().as_secs_f64();
             Err(Fault::Died(format!("{} after {after:.1} s", process.ended())))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use kernels::{Configuration, Program};
+
+    use super::*;
+    use crate::mock::Mock;
+
+    const CLASS: ProblemClass = ProblemClass::F32_NN;
+
+    /// A child of shell commands; `READY` stands for what a child says first.
+    fn child(script: &str) -> InChild {
+        let here = Mock::default().info().driver_key();
+        let ready = serde_json::to_string(&Answer::Ready(here.clone())).unwrap();
+        let script = script.replace("READY", &format!("echo '{ready}'"));
+        let arguments = ["-c", &script].map(Into::into).to_vec();
+        InChild::new("/bin/sh".into(), arguments, Duration::from_secs(20), here).unwrap()
+    }
+
+    fn tried(child: &mut InChild, binary: Option<&[u8]>) -> Result<Vec<u8>, Fault> {
+        let configurations = [Configuration::universal()];
+        let program: Program = Configuration::universal().program(CLASS);
+        child.attempt(&Task { program: &program, configurations: &configurations, binary })
+    }
+
+    /// How often the child was started, if it writes a line to this file each time.
+    fn starts(file: &Path) -> usize {
+        fs::read_to_string(file).unwrap().lines().count()
+    }
+
+    #[test]
+    fn a_child_that_hangs_or_dies_at_its_start_is_not_waited_for_by_every_program() {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, does, expected) in [("hangs", "exec sleep 60", 1), ("dies", "exit 3", 3)] {
+            let file = folder.path().join(name);
+            let mut child = child(&format!("echo one >> {}; {does}", file.display()));
+            if name == "hangs" {
+                child.start = Duration::from_millis(500);
+            }
+            for _ in 0..6 {
+                let fault = tried(&mut child, Some(b"bytes")).unwrap_err();
+                assert!(matches!(fault, Fault::CannotTry(_)), "{fault}");
+            }
+            assert_eq!(starts(&file), expected, "{name}");
         }
     }
 }
