@@ -86,7 +86,7 @@ fn a_device_that_is_not_there_is_listed_against_those_that_are() {
 fn damaged_models_and_bundles_are_refused_by_name_and_replace_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let whole = model(&[ProblemClass::F32_NN]);
-    let kept = file(folder.path(), "kept.gtb", b"old");
+    let kept = file(folder.path(), "kept.gtb", b"GTB");
     let mut flipped = whole.clone();
     *flipped.last_mut().unwrap() ^= 1;
     for (name, bytes) in [
@@ -97,7 +97,7 @@ fn damaged_models_and_bundles_are_refused_by_name_and_replace_nothing() {
     ] {
         let path = file(folder.path(), name, bytes);
         run(&["compile", "--model", &path, "--output", &kept]).refused(&[name, "caused by: "]);
-        assert_eq!(fs::read(&kept).unwrap(), b"old");
+        assert_eq!(fs::read(&kept).unwrap(), b"GTB");
         for verb in [&["check"][..], &["bench"], &["run", "--shape", "4x4x4"]] {
             run(&[verb, &["--bundle", &path]].concat()).refused(&[name]);
         }

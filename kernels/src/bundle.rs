@@ -190,6 +190,15 @@ impl<'a> Bundle<'a> {
     }
 }
 
+/// Length of the bundle that begins with `start`, as its header says; `None` if that is no bundle's whole header.
+#[must_use]
+pub fn announced(start: &[u8]) -> Option<u64> {
+    let header = start.first_chunk::<HEADER>()?;
+    let [m0, m1, m2, m3, _, _, _, _, l0, l1, l2, l3, ..] = *header;
+    let length = u32::from_le_bytes([l0, l1, l2, l3]);
+    ([m0, m1, m2, m3] == BUNDLE_MAGIC).then(|| u64::from(length).saturating_add(HEADER as u64))
+}
+
 /// A model's kernels by id: the universal kernel, then the kernel list.
 ///
 /// # Errors
@@ -211,13 +220,12 @@ fn checksum(start: &[u8], payload: &[u8]) -> u32 {
 /// Check the header and return the payload.
 fn payload(bytes: &[u8]) -> Result<&[u8], BundleError> {
     let truncated = |need| BundleError::Truncated { need, have: bytes.len() };
-    let (start, rest) = bytes.split_first_chunk::<12>().ok_or(truncated(HEADER))?;
-    let [m0, m1, m2, m3, major, minor, r0, r1, length @ ..] = *start;
-    match [m0, m1, m2, m3] {
-        BUNDLE_MAGIC => {}
-        MODEL_MAGIC => return Err(BundleError::ModelNotBundle),
-        _ => return Err(BundleError::Magic),
+    if !BUNDLE_MAGIC.iter().zip(bytes).all(|(one, other)| one == other) {
+        let is_model = bytes.starts_with(&MODEL_MAGIC);
+        return Err(if is_model { BundleError::ModelNotBundle } else { BundleError::Magic });
     }
+    let (start, rest) = bytes.split_first_chunk::<12>().ok_or(truncated(HEADER))?;
+    let [_, _, _, _, major, minor, r0, r1, length @ ..] = *start;
     if (major, minor) != FORMAT_VERSION {
         return Err(BundleError::Version { found: (major, minor), supported: FORMAT_VERSION });
     }

@@ -3,14 +3,13 @@
 
 use std::ffi::{CStr, CString};
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use super::{CUT_SHORT, ClblastError};
+use crate::file;
 
-/// Largest file that is read.
-const LARGEST: u64 = 1 << 16;
+/// Largest file that is taken.
+const LARGEST: usize = 1 << 16;
 
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Parameters {
@@ -28,14 +27,11 @@ impl Parameters {
     /// [`ClblastError::Parameters`] says what is wrong with it.
     pub(super) fn read(path: &Path) -> Result<Self, ClblastError> {
         let failed = |why: String| ClblastError::Parameters { path: path.to_owned(), why };
-        let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-        let mut text = String::new();
-        let read = file.take(LARGEST + 1).read_to_string(&mut text);
-        read.map_err(|error| failed(error.to_string()))?;
-        if text.len() as u64 > LARGEST {
+        let bytes = file::read(path).map_err(|error| failed(error.to_string()))?;
+        if bytes.len() > LARGEST {
             return Err(failed(format!("it is larger than {LARGEST} bytes")));
         }
-        parse(&text).map_err(failed)
+        parse(&String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?).map_err(failed)
     }
 
     /// Refuse parameters of another device; a file need not say whose they are.

@@ -17,6 +17,7 @@ use std::ffi::OsString;
 
 use device_runtime::OpenCl;
 
+use crate::guard::Ended;
 use crate::output::Output;
 
 /// What to do.
@@ -45,6 +46,18 @@ impl Command {
             | Self::Run(_) => true,
             // The ladder watches the one, `collect` the other.
             Self::Attempt(_) | Self::Worker(_) | Self::Collect(_) => false,
+        }
+    }
+}
+
+impl Command {
+    /// What an end is told with: a library that was named may be at fault in the driver's place.
+    pub(crate) fn blame(&self, ended: Ended) -> anyhow::Error {
+        let named = if let Self::Bench(args) = self { args.library() } else { None };
+        let error = anyhow::Error::from(ended);
+        match named {
+            Some(path) => error.context(format!("`{}`, or the driver, failed", path.display())),
+            None => error,
         }
     }
 }

@@ -15,6 +15,9 @@ pub(crate) enum Ended {
     /// By a signal that means a fault, nearly always the driver's.
     #[error("the driver crashed (signal {0})")]
     Crashed(i32),
+    /// By an exit that was not this program's.
+    #[error("the driver ended the program before it was done (exit code {0})")]
+    Left(i32),
     /// By this program, since nothing moved any more.
     #[error("the device did not answer for {0:?}")]
     Silent(Duration),
@@ -27,7 +30,7 @@ impl Ended {
     /// What the user can do.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
-            Self::Crashed(_) => {
+            Self::Crashed(_) | Self::Left(_) => {
                 "update the device's driver, or choose another device; gemmtree-board devices lists them"
             }
             Self::Silent(_) => {
@@ -43,16 +46,36 @@ impl Ended {
 #[error("exit code {0}")]
 pub(crate) struct Told(pub(crate) u8);
 
+/// The exit codes of a child are its own from here on, so that a driver's exit is told apart.
+const OWN: u8 = 0x60;
+/// Whether this process is a child that is watched.
+static IS_CHILD: AtomicBool = AtomicBool::new(false);
+
+/// The exit code to end with: a child's parent sees that it is the child's own.
+pub(crate) fn own(code: u8) -> u8 {
+    if IS_CHILD.load(Ordering::Relaxed) { OWN.saturating_add(code) } else { code }
+}
+
+/// What a child meant by the exit code it ended with.
+fn meant(code: i32) -> Result<u8, Ended> {
+    let own = u8::try_from(code).ok().and_then(|code| code.checked_sub(OWN));
+    own.filter(|code| *code <= 2).ok_or(Ended::Left(code))
+}
+
 /// Run this very command in a child process; its exit code. `None` if this is the child, or there can be
 /// none: then the work is to be done here.
 pub(crate) fn run(limit: Duration) -> Option<Result<u8, Ended>> {
     if env::var_os(INSIDE).is_some() {
+        IS_CHILD.store(true, Ordering::Relaxed);
         watch(limit);
         return None;
     }
     let mut command = Command::new(env::current_exe().ok()?);
     let status = command.args(env::args_os().skip(1)).env(INSIDE, "1").status().ok()?;
-    Some(code_of(status, limit))
+    Some(match status.code() {
+        Some(code) => meant(code),
+        None => code_of(status, limit),
+    })
 }
 
 /// The exit code of a child that had `limit` to answer.
@@ -128,7 +151,12 @@ fn watch(limit: Duration) {
         use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
         // Where the system refuses, the parent's end is not noticed.
         let _ = set_parent_process_death_signal(Some(Signal::KILL));
+        // A driver's library that hangs while it is loaded holds a lock that a thread needs to begin: it has
+        // begun when this returns.
+        let begun = std::sync::Arc::new(std::sync::Barrier::new(2));
+        let has_begun = begun.clone();
         std::thread::spawn(move || {
+            has_begun.wait();
             let limit = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
             while now().saturating_sub(LAST.load(Ordering::Relaxed)) < limit {
                 std::thread::sleep(Duration::from_millis(50));
@@ -139,6 +167,7 @@ fn watch(limit: Duration) {
             // Not by an exit: what a driver does at one may hang too.
             let _ = kill_process(getpid(), Signal::ALARM);
         });
+        begun.wait();
     }
 }
 
@@ -156,5 +185,9 @@ mod tests {
         assert!(matches!(ended(11), Err(Ended::Crashed(11))));
         assert!(matches!(ended(14), Err(Ended::Silent(one)) if one == limit));
         assert!(matches!(ended(9), Err(Ended::Stopped(9))));
+        assert!((0..=2).all(|code| matches!(meant((OWN + code).into()), Ok(it) if it == code)));
+        for code in [0, 1, 2, 0x5f, 0x63, 255] {
+            assert!(matches!(meant(code), Err(Ended::Left(it)) if it == code));
+        }
     }
 }

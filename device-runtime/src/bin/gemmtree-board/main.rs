@@ -68,28 +68,31 @@ fn describe() -> String {
 }
 
 fn main() -> ExitCode {
-    output::guarded(|| {
-        let cli = match Cli::try_parse() {
-            Ok(cli) => cli,
-            Err(error) => {
-                // Nothing is left to do when even this cannot be printed.
-                let _ = error.print();
-                return if error.use_stderr() { ExitCode::from(1) } else { ExitCode::SUCCESS };
-            }
-        };
-        let mut out = Output::new(cli.json, cli.text, cli.quiet);
-        let limit = Duration::from_secs(cli.give_up_after);
-        guard::allow(limit);
-        if cli.command.is_fragile() {
-            match guard::run(limit) {
-                None => {}
-                Some(Ok(code)) => return ExitCode::from(code),
-                Some(Err(ended)) => return out.failed(&ended.into()),
-            }
+    ExitCode::from(guard::own(output::guarded(work)))
+}
+
+/// Do what the command line says; the exit code.
+fn work() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing is left to do when even this cannot be printed.
+            let _ = error.print();
+            return if error.use_stderr() { 1 } else { 0 };
         }
-        match cmd::run(&cli.command, &mut out) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => out.failed(&error),
+    };
+    let mut out = Output::new(cli.json, cli.text, cli.quiet);
+    let limit = Duration::from_secs(cli.give_up_after);
+    guard::allow(limit);
+    if cli.command.is_fragile() {
+        match guard::run(limit) {
+            None => {}
+            Some(Ok(code)) => return code,
+            Some(Err(ended)) => return out.failed(&cli.command.blame(ended)),
         }
-    })
+    }
+    match cmd::run(&cli.command, &mut out) {
+        Ok(()) => 0,
+        Err(error) => out.failed(&error),
+    }
 }

@@ -6,10 +6,10 @@
 use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use device_runtime::clblast::ClblastError;
 use device_runtime::collect::{CollectError, LookError};
 use device_runtime::ladder::LadderError;
 use device_runtime::{DeviceError, RuntimeError};
@@ -121,14 +121,14 @@ impl Output {
     }
 
     /// Print an error as lines `error:`, `caused by:`, `hint:`; returns its exit code.
-    pub(crate) fn failed(&self, error: &anyhow::Error) -> ExitCode {
+    pub(crate) fn failed(&self, error: &anyhow::Error) -> u8 {
         self.bar.finish_and_clear();
         if error.chain().any(is_broken_pipe) {
             // Whoever read our output has seen enough.
-            return ExitCode::SUCCESS;
+            return 0;
         }
         if let Some(Told(code)) = error.chain().find_map(|cause| cause.downcast_ref()) {
-            return ExitCode::from(*code);
+            return *code;
         }
         let mut chain = error.chain().map(ToString::to_string);
         self.line(&format!("error: {}", chain.next().unwrap_or_default()));
@@ -138,7 +138,7 @@ impl Output {
         for hint in error.chain().filter_map(hint) {
             self.line(&format!("  hint: {hint}"));
         }
-        ExitCode::from(code(error))
+        code(error)
     }
 
     fn line(&self, line: &str) {
@@ -183,6 +183,11 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
             return Some("gemmtree-board compile without --class builds every class of the model");
         }
         _ => {}
+    }
+    if let Some(ClblastError::Library(_)) = cause.downcast_ref::<ClblastError>() {
+        return Some(
+            "--clblast takes the library's file, or its folder; without it none is needed",
+        );
     }
     match cause.downcast_ref::<LadderError>() {
         Some(LadderError::NothingStands(_)) => {
@@ -248,7 +253,7 @@ fn is_broken_pipe(cause: &(dyn std::error::Error + 'static)) -> bool {
 }
 
 /// Run the program; a panic becomes an error message and exit code 2.
-pub(crate) fn guarded(program: impl FnOnce() -> ExitCode) -> ExitCode {
+pub(crate) fn guarded(program: impl FnOnce() -> u8) -> u8 {
     panic::set_hook(Box::new(|panic| {
         let _ = writeln!(
             io::stderr().lock(),
@@ -256,5 +261,5 @@ pub(crate) fn guarded(program: impl FnOnce() -> ExitCode) -> ExitCode {
              hint: please report it with the command line and the output of gemmtree-board devices"
         );
     }));
-    panic::catch_unwind(AssertUnwindSafe(program)).unwrap_or(ExitCode::from(UNEXPECTED))
+    panic::catch_unwind(AssertUnwindSafe(program)).unwrap_or(UNEXPECTED)
 }

@@ -1,6 +1,7 @@
 //! `gemmtree-board bench`: what a call costs beside what it computes, and what a network takes.
 
 use std::fmt;
+use std::path::Path;
 use std::time::Instant;
 
 use device_runtime::clblast::Clblast;
@@ -45,9 +46,20 @@ pub(crate) struct Args {
     network: NetworkArgs,
 }
 
+impl Args {
+    /// The library beside the driver that was named.
+    pub(crate) fn library(&self) -> Option<&Path> {
+        self.network.clblast.as_deref()
+    }
+}
+
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     if let Some(name) = &args.network.network {
         network::refuse(name, &args.network)?;
+    }
+    if args.network.clblast.is_some() {
+        // One that was named is there, or nothing is begun.
+        Clblast::shipped(args.network.clblast.as_slice())?;
     }
     let (device, standing) = args.from.stand(&args.device, &[ProblemClass::F32_NN], out)?;
     if let Some(name) = &args.network.network {

@@ -35,7 +35,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     let path = args.model.display();
     let unusable = || format!("`{path}` cannot be used");
-    file::check_target(&args.output)?;
+    file::check_bundle_target(&args.output)?;
     let model = file::read(&args.model)?;
     match check_space(&model) {
         Err(error @ device_runtime::compile::CompileError::ForeignSpace(_))

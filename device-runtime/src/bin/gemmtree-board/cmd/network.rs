@@ -67,7 +67,7 @@ pub(super) fn run(
 ) -> anyhow::Result<()> {
     let plan = plan(name, args, device.info())?;
     let info = device.info().clone();
-    let (others, mut skipped) = others(args, &device);
+    let (others, mut skipped) = others(args, &device)?;
     let runtime = stands.load(device)?;
     out.note(stands.told());
     let mut stage = Stage::new(runtime, plan).context("the network does not fit the device")?;
@@ -134,9 +134,15 @@ fn plan(name: &str, args: &NetworkArgs, device: &DeviceInfo) -> anyhow::Result<P
     Ok(Plan::multiplications(network.layers(), args.batch, limit))
 }
 
-/// Refuse what no network has, before a device is opened.
+/// Refuse what no network has and what cannot be written, before a device is opened.
 pub(super) fn refuse(name: &str, args: &NetworkArgs) -> anyhow::Result<()> {
     networks::by_name(name)?;
+    if let Some(path) = &args.output {
+        file::check_samples_target(path)?;
+    }
+    if let Some(path) = &args.clblast_parameters {
+        file::read(path)?;
+    }
     if name == WHOLE {
         return Ok(());
     }
@@ -149,14 +155,17 @@ pub(super) fn refuse(name: &str, args: &NetworkArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// CLBlast as shipped and tuned, and why what is missing is.
-fn others(args: &NetworkArgs, device: &OpenCl) -> (Vec<Peer>, Vec<String>) {
+/// CLBlast as shipped and tuned, and why what is missing is; what was named may not be.
+fn others(args: &NetworkArgs, device: &OpenCl) -> anyhow::Result<(Vec<Peer>, Vec<String>)> {
     let places: Vec<PathBuf> = args.clblast.iter().cloned().collect();
     let tuned = match &args.clblast_parameters {
-        Some(path) => Peer::clblast_tuned(&places, path, device).map_err(|error| error.to_string()),
+        Some(path) => Ok(Peer::clblast_tuned(&places, path, device)?),
         None => Err("no parameters are given; --clblast-parameters".to_owned()),
     };
-    let shipped = Peer::clblast(&places).map_err(|error| error.to_string());
+    let shipped = match Peer::clblast(&places) {
+        Err(error) if args.clblast.is_some() => return Err(error.into()),
+        shipped => shipped.map_err(|error| error.to_string()),
+    };
     let (mut peers, mut skipped) = (Vec::new(), Vec::new());
     for (name, peer) in [("clblast", shipped), ("clblast-tuned", tuned)] {
         match peer {
@@ -164,7 +173,7 @@ fn others(args: &NetworkArgs, device: &OpenCl) -> (Vec<Peer>, Vec<String>) {
             Err(reason) => skipped.push(format!("{name}: {reason}")),
         }
     }
-    (peers, skipped)
+    Ok((peers, skipped))
 }
 
 /// How far the results are from the first peer's at most.

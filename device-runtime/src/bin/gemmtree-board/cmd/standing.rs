@@ -85,6 +85,10 @@ impl BundleArgs {
     ) -> anyhow::Result<(OpenCl, Stands)> {
         // What is wrong with a file that is named is told before a device is opened.
         let named = self.bundle.as_deref().map(named).transpose()?;
+        if self.refresh {
+            let in_folder = self.bundles.as_ref().map(|folder| folder.join("refreshed.gtb"));
+            self.bundle.iter().chain(&in_folder).try_for_each(|path| file::check_writable(path))?;
+        }
         let opened = device.open()?;
         let here = opened.info().driver_key();
         let Chosen { bytes, what, target } = match (named, &self.bundles) {
