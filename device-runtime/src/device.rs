@@ -495,6 +495,11 @@ impl DeviceError {
             _ => false,
         }
     }
+
+    /// Whether the same call is likely to fail again: not for lack of memory, of the device or of the host.
+    pub(crate) fn lasts(&self) -> bool {
+        !matches!(self, Self::Call { code: -4 | -6, .. })
+    }
 }
 
 fn list(lines: &[String]) -> String {

@@ -31,8 +31,8 @@ const SPLITS: usize = 2048;
 /// shared::<device_runtime::Runtime<'_, device_runtime::OpenCl>>();
 /// ```
 ///
-/// A call that repeats one of the last few dozen problems neither walks the tree nor allocates; nor do
-/// others, unless a problem takes more than four launches.
+/// A call that repeats one of the last few dozen problems mostly does not walk the tree (64 are remembered, each in
+/// one of two places). No call allocates, unless a problem takes more than four launches.
 ///
 /// Some kernels want scratch memory. A call allocates none: where the kernel that the model chooses
 /// wants more than was [reserved](Self::reserve), the next of the leaf that is content is taken, in
@@ -46,8 +46,11 @@ pub struct Runtime<'a, D: Device> {
     classes: [Option<Class<'a>>; ProblemClass::COUNT],
     left_out: Vec<(String, DeviceError)>,
     scratch: Scratch<D::Buffer>,
-    /// Events of the last call that used scratch memory, on a queue that does not keep the order.
+    /// Events of the last call that used scratch memory, on a queue that does not keep the order; or of all
+    /// that was enqueued on the queue before, if a call there used it.
     scratch_users: Events<D::Event>,
+    /// Whether a call has used scratch memory on this queue.
+    scratch_used: bool,
     recent: Recent,
     events: bool,
     host_times: bool,
@@ -168,6 +171,7 @@ impl<'a, D: Device> Runtime<'a, D> {
             left_out: Vec::new(),
             scratch: Scratch::new(),
             scratch_users: Events::new(),
+            scratch_used: false,
             recent: Recent::new(),
             events: false,
             host_times: false,
@@ -375,9 +379,8 @@ impl<'a, D: Device> Runtime<'a, D> {
         let have = self.scratch.bytes(&self.device);
         let choice = self.choice(&Asked { id: None, problem, scratch: have })?;
         choice.check(buffers.map(|buffer| self.device.bytes(buffer)))?;
-        let Some((_, kernel)) = choice.program.and_then(|at| self.programs.get_mut(at)) else {
-            return Ok(None);
-        };
+        let program = choice.kernel.and_then(|(_, at)| self.programs.get_mut(at));
+        let Some((_, kernel)) = program else { return Ok(None) };
         let scratch = self.scratch.buffer().filter(|_| choice.scratch > 0);
         let arguments = choice.arguments(buffers, scratch);
         let armed = self.device.set_arguments(kernel, &arguments)?;
@@ -445,8 +448,24 @@ impl<'a, D: Device> Runtime<'a, D> {
         &self.device
     }
 
-    /// The device, to change how it works. It stays the one that the kernels were loaded on: on another
-    /// in its place every call is refused.
+    /// Have the device enqueue elsewhere from here on, as by [`OpenCl::use_queue`](crate::OpenCl::use_queue). Calls
+    /// to come that use scratch memory wait for those of before that did.
+    ///
+    /// # Errors
+    /// Those of `change`, or the driver gives no event; then all is as it was.
+    pub fn change_queue(
+        &mut self,
+        change: impl FnOnce(&mut D) -> Result<(), DeviceError>,
+    ) -> Result<(), DeviceError> {
+        let users = if self.scratch_used { Some(self.device.join(&[])?) } else { None };
+        change(&mut self.device)?;
+        self.scratch_users.extend(users);
+        self.scratch_used = false;
+        Ok(())
+    }
+
+    /// The device, to change how it works, but for its queue: see [`Self::change_queue`]. It stays the one that
+    /// the kernels were loaded on: on another in its place every call is refused.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device
     }
@@ -585,8 +604,8 @@ mod tests {
         let bytes = compile(&Mock::default(), &model, &[], |_| {}).unwrap();
         let bundle = Bundle::parse(&bytes).unwrap();
         for (refuses, kernel, left_out) in [
-            (vec!["tile:4x8x4"], 2, vec!["tile:4x8x4/f32-nn"]),
-            (vec!["tile"], 0, vec!["tile:4x8x4/f32-nn", "tile:1x1x1/f32-nn"]),
+            (vec!["tile:4x8x4"], 2, vec!["tile:4x8x4@16x16/f32-nn"]),
+            (vec!["tile"], 0, vec!["tile:4x8x4@16x16/f32-nn", "tile:1x1x1@8x8/f32-nn"]),
         ] {
             let refusals = refuses.into_iter().map(|program| (program.to_owned(), -5)).collect();
             let device = Mock { refusals, ..Mock::default() };
@@ -603,6 +622,66 @@ mod tests {
             let by_number = runtime.gemm_with(KernelId(1), problem(4, 4, 4), [&buffer; 3]);
             assert!(by_number.is_err());
         }
+    }
+
+    #[test]
+    fn a_kernel_that_lacks_memory_once_gives_way_once() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let device = Mock { refusals: [("tile".to_owned(), -4)].into(), ..Mock::default() };
+        let mut runtime = Runtime::load(device, &bundle).unwrap();
+        assert_eq!(run(&mut runtime, problem(4, 4, 4)).0, Some(KernelId::UNIVERSAL));
+        assert!(runtime.left_out().is_empty());
+        runtime.device_mut().refusals.clear();
+        let second = run(&mut runtime, problem(4, 4, 5)).0;
+        assert_eq!((second, run(&mut runtime, problem(4, 4, 4)).0), (Some(KernelId(1)), second));
+    }
+
+    #[test]
+    fn a_kernel_that_fails_midway_is_an_error_once_and_left_out_then() {
+        of_two_steps(Mock::default(), |mut runtime, buffers| {
+            runtime.reserve(128).unwrap();
+            runtime.device().refused_functions.set(Some((1, -5)));
+            let error = runtime.gemm(problem(4, 4, 4), buffers).err().unwrap();
+            assert!(matches!(error, RuntimeError::Device(DeviceError::Call { code: -5, .. })));
+            assert_eq!(runtime.left_out().len(), 1);
+            let call = runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            assert_eq!(call.kernel, Some(KernelId(2)));
+        });
+    }
+
+    #[test]
+    fn what_is_at_work_in_the_scratch_memory_is_waited_for_after_a_refusal_and_on_another_queue() {
+        let waits =
+            |runtime: &Runtime<'_, Mock>| -> Vec<Enqueued> { runtime.device().enqueued.take() };
+        of_two_steps(Mock { keeps_order: false, ..Mock::default() }, |mut runtime, buffers| {
+            runtime.reserve(128).unwrap();
+            runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            runtime.device().refused_functions.set(Some((0, -57)));
+            assert!(runtime.gemm(problem(4, 4, 4), buffers).is_err());
+            runtime.device().refused_functions.set(None);
+            waits(&runtime);
+            runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            assert_eq!(waits(&runtime)[0], Enqueued::Launch { of: 0, waits: 1 });
+        });
+        of_two_steps(Mock::default(), |mut runtime, buffers| {
+            runtime.reserve(128).unwrap();
+            runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+            waits(&runtime);
+            runtime.change_queue(|_| Ok(())).unwrap();
+            assert_eq!(waits(&runtime), [Enqueued::Join { of: 0 }]);
+            // A call without scratch memory need not wait; the next with it does, and then no more.
+            runtime.gemm(problem(4, 1, 4), buffers).unwrap();
+            for expected in [1, 0] {
+                waits(&runtime);
+                runtime.gemm(problem(4, 4, 4), buffers).unwrap();
+                assert_eq!(waits(&runtime)[0], Enqueued::Launch { of: 0, waits: expected });
+            }
+            waits(&runtime);
+            runtime.change_queue(|_| Ok(())).unwrap();
+            runtime.change_queue(|_| Ok(())).unwrap();
+            assert_eq!(waits(&runtime), [Enqueued::Join { of: 0 }]);
+        });
     }
 
     #[test]

@@ -27,6 +27,8 @@ pub struct Mock {
     pub broken_launches: Vec<String>,
     /// Programs whose launch is refused with an error code, by the beginning of their name.
     pub refusals: BTreeMap<String, i32>,
+    /// The number of a function whose launches are refused, whatever the program, and the error code.
+    pub refused_functions: Cell<Option<(usize, i32)>>,
     /// Programs that compute something else, by the beginning of their name.
     pub wrong_results: Vec<String>,
     /// Programs whose launch takes the device down, by the beginning of their name.
@@ -127,6 +129,7 @@ impl Default for Mock {
             broken_builds: Vec::new(),
             broken_launches: Vec::new(),
             refusals: BTreeMap::new(),
+            refused_functions: Cell::new(None),
             wrong_results: Vec::new(),
             deadly: Vec::new(),
             lost: Cell::new(false),
@@ -329,6 +332,11 @@ impl Device for Mock {
         let refused = self.refusals.iter().find(|(start, _)| kernel.program.starts_with(*start));
         if let Some((_, code)) = refused {
             return Err(Self::refused("clEnqueueNDRangeKernel", *code));
+        }
+        if let Some((function, code)) = self.refused_functions.get()
+            && function == launch.function
+        {
+            return Err(Self::refused("clEnqueueNDRangeKernel", code));
         }
         if !kernel.ready || launch.function >= kernel.functions {
             return Err(Self::refused("clEnqueueNDRangeKernel", -52));

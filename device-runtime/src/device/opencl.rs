@@ -242,13 +242,16 @@ impl OpenCl {
     }
 
     /// Enqueue on another queue of the same context and device from here on. Nothing is waited for: calls
-    /// that must not overlap across queues are the caller's affair, and so is scratch memory that they
-    /// share.
+    /// that must not overlap across queues are the caller's affair. A runtime that uses scratch memory changes
+    /// its queue by [`Runtime::change_queue`](crate::Runtime::change_queue).
     ///
     /// # Errors
     /// [`DeviceError::Foreign`] if the queue is another context's or device's; or the driver does not say.
     pub fn use_queue(&mut self, queue: CommandQueue) -> Result<(), DeviceError> {
-        self.queue = Queue::of(Owned::new(queue), &self.context, &self.device)?;
+        let queue = Queue::of(Owned::new(queue), &self.context, &self.device)?;
+        // What waits for an event of the old queue elsewhere would wait for ever if it were never sent.
+        self.queue.commands.flush().map_err(failed("clFlush"))?;
+        self.queue = queue;
         self.resting = None;
         Ok(())
     }

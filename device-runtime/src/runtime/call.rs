@@ -21,6 +21,8 @@ use crate::{Arguments, Device, DeviceError, Events};
 enum Failed {
     /// This kernel could not be launched, and nothing of the call was enqueued.
     Kernel(KernelId, DeviceError),
+    /// A later launch of this kernel was refused: C may be written in part.
+    Midway(KernelId, DeviceError),
     /// Another kernel would not help.
     Call(RuntimeError),
 }
@@ -45,8 +47,11 @@ impl<D: Device> Runtime<'_, D> {
         match self.attempt(id, problem, buffers, options) {
             Ok(call) => Ok(call),
             Err(Failed::Call(error)) => Err(error),
-            Err(Failed::Kernel(_, error)) if id.is_some() => Err(error.into()),
+            Err(Failed::Kernel(_, error) | Failed::Midway(_, error)) if id.is_some() => {
+                Err(error.into())
+            }
             Err(Failed::Kernel(id, error)) => self.give_way(id, error, problem, buffers, options),
+            Err(Failed::Midway(id, error)) => Err(self.leave_out(id, problem, error)),
         }
     }
 
@@ -66,14 +71,16 @@ impl<D: Device> Runtime<'_, D> {
             Some(place) => place,
             None => self.learn(&asked)?,
         };
-        let Self { device, programs, recent, scratch, scratch_users, events, .. } = self;
+        let Self { device, programs, recent, scratch, scratch_users, scratch_used, events, .. } =
+            self;
         let choice = recent.at(place).ok_or(RuntimeError::ClassNotShipped(problem.class))?;
-        let kernel = choice.program.and_then(|at| programs.get_mut(at));
-        let (Some((_, kernel)), Some(id)) = (kernel, choice.id) else {
+        let Some((id, program)) = choice.kernel else {
             choice.check(buffers.map(|buffer| device.bytes(buffer)))?;
             let done = if options.event { Some(device.join(options.wait)?) } else { None };
             return Ok(Call { kernel: None, events: Events::new(), done, host: laps.select() });
         };
+        let kernel = programs.get_mut(program).map(|(_, kernel)| kernel);
+        let kernel = kernel.ok_or(RuntimeError::ClassNotShipped(problem.class))?;
         let scratch = own.or(scratch.buffer()).filter(|_| choice.scratch > 0);
         laps.selected();
         let is_set = choice.known.is_some_and(|known| {
@@ -86,8 +93,9 @@ impl<D: Device> Runtime<'_, D> {
             arm(device, (id, kernel), choice, buffers, scratch, own)?
         };
         laps.set();
-        let shares = scratch.is_some() && !device.keeps_order();
-        let earlier;
+        // A queue that keeps the order has users to wait for where they are at work on another one.
+        let shares = scratch.is_some() && !(device.keeps_order() && scratch_users.is_empty());
+        let mut earlier = Events::new();
         let mut wait = options.wait;
         if shares && !scratch_users.is_empty() {
             if !wait.is_empty() {
@@ -96,10 +104,16 @@ impl<D: Device> Runtime<'_, D> {
             earlier = mem::take(scratch_users);
             wait = &earlier;
         }
+        *scratch_used |= scratch.is_some();
         let wishes = Wishes { wait, each: *events, done: options.event, last: shares };
         let enqueued = match steps::in_order(device, &armed, &choice.launches, &wishes) {
             Ok(enqueued) => enqueued,
-            Err(refused) => return Err(after_refusal(device, id, refused, shares)),
+            Err(refused) => {
+                if refused.enqueued == 0 && shares {
+                    *scratch_users = earlier;
+                }
+                return Err(after_refusal(device, id, refused, shares));
+            }
         };
         if shares {
             *scratch_users = enqueued.last;
@@ -116,7 +130,7 @@ impl<D: Device> Runtime<'_, D> {
     }
 
     /// Multiply by the next kernel of the leaf that can be launched, and have those that cannot left out from
-    /// now on. If none can, the fault is not theirs, and they stay.
+    /// now on, unless it was for lack of memory. If none can, the fault is not theirs, and they stay.
     #[cold]
     #[inline(never)]
     fn give_way(
@@ -136,10 +150,9 @@ impl<D: Device> Runtime<'_, D> {
             self.use_only(problem, usable);
             match self.attempt(None, problem, buffers, options) {
                 Ok(call) => {
-                    for (id, error) in refused {
-                        let configuration = self.configurations.get(usize::from(id.0));
-                        let program = configuration.map(|one| one.program(problem.class).name);
-                        self.left_out.extend(program.map(|name| (name, error)));
+                    self.use_only(problem, before);
+                    for (id, error) in refused.into_iter().filter(|(_, error)| error.lasts()) {
+                        self.leave_out(id, problem, error);
                     }
                     return Ok(call);
                 }
@@ -152,6 +165,19 @@ impl<D: Device> Runtime<'_, D> {
         self.use_only(problem, before);
         let first = refused.into_iter().next().map(|(_, error)| error);
         Err(first.map_or(RuntimeError::ClassNotShipped(problem.class), Into::into))
+    }
+
+    /// Use a kernel no more for problems of this class; the error that is the reason.
+    #[cold]
+    fn leave_out(&mut self, id: KernelId, problem: Problem, error: DeviceError) -> RuntimeError {
+        let usable = self.class(problem.class).map(|class| class.usable);
+        if let (Ok(usable), true) = (usable, id != KernelId::UNIVERSAL) {
+            self.use_only(problem, usable.without(id));
+            let configuration = self.configurations.get(usize::from(id.0));
+            let name = configuration.map(|one| format!("{one}/{}", problem.class));
+            self.left_out.extend(name.map(|name| (name, error.clone())));
+        }
+        error.into()
     }
 
     fn use_only(&mut self, problem: Problem, usable: KernelMask) {
@@ -192,8 +218,7 @@ impl<D: Device> Runtime<'_, D> {
             known: None,
             problem: checked,
             bytes,
-            id: Some(id),
-            program: Some(program),
+            kernel: Some((id, program)),
             parts: configuration.parts(&checked),
             scratch,
             launches: configuration.launches(&checked),
@@ -263,6 +288,7 @@ fn after_refusal<D: Device>(device: &D, id: KernelId, refused: Refused, shares: 
     // A part of it may be at work in the scratch memory, with no event to tell its end.
     match shares.then(|| device.finish()) {
         Some(Err(error)) => error.into(),
+        _ if refused.error.may_be_the_kernels() => Failed::Midway(id, refused.error),
         _ => refused.error.into(),
     }
 }
