@@ -409,6 +409,9 @@ pub enum DeviceError {
     /// What was made on another device, or is gone.
     #[error("the {0} belongs to another device or is gone")]
     Foreign(&'static str),
+    /// An image where a buffer is wanted: they are one type in C.
+    #[error("memory is an image, where a buffer is wanted")]
+    NotABuffer,
     /// What no buffer of the device can hold.
     #[error("{what} of {need} bytes is beyond the device's largest buffer of {have}")]
     LargestBuffer {

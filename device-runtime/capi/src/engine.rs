@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use device_runtime::ladder::Source;
 use device_runtime::opencl::{OpenClBuffer, OpenClEvent};
-use device_runtime::{Call, CallOptions, Device, Events, HostTimes, OpenCl, Runtime};
+use device_runtime::{Call, CallOptions, Device, DeviceError, Events, HostTimes, OpenCl, Runtime};
 use kernels::Problem;
 use kernels::bundle::Bundle;
 use opencl3::types::{cl_command_queue, cl_context, cl_device_id, cl_event, cl_mem};
@@ -127,6 +127,7 @@ impl Engine {
         buffers: [cl_mem; 3],
         surroundings: &Surroundings<'_>,
     ) -> Result<Option<cl_event>, Failure> {
+        self.timed = None;
         let problem = call.problem()?;
         let [a, b, c] = buffers;
         let buffers = lent(&problem, if call.exchanges() { [b, a, c] } else { [a, b, c] })?;
@@ -156,7 +157,8 @@ impl Engine {
         self.kernels.with_dependent_mut(|_, runtime| {
             // The queue of before is held, so that no other has its address.
             if runtime.device().queue() != queue {
-                runtime.device_mut().use_queue(raw::queue(queue, device)?)?;
+                let queue = raw::queue(queue, device)?;
+                runtime.change_queue(|opencl| opencl.use_queue(queue))?;
             }
             Ok(())
         })
@@ -183,9 +185,16 @@ impl Engine {
     /// Use the caller's own scratch memory, or none of the caller's.
     ///
     /// # Errors
-    /// It is none that kernels can use.
+    /// It is none that kernels can use, or another context's; what was used before stays in use.
     pub(crate) fn set_scratch(&mut self, scratch: cl_mem) -> Result<(), Failure> {
-        self.scratch = if scratch.is_null() { None } else { Some(raw::buffer(scratch)?) };
+        let scratch = if scratch.is_null() { None } else { Some(raw::buffer(scratch)?) };
+        let is_ours = |buffer: &OpenClBuffer| {
+            self.kernels.with_dependent(|_, runtime| runtime.device().owns(buffer))
+        };
+        if !scratch.as_ref().is_none_or(is_ours) {
+            return Err(DeviceError::Foreign("buffer").into());
+        }
+        self.scratch = scratch;
         Ok(())
     }
 

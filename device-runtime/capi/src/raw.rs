@@ -1,7 +1,8 @@
 //! The caller's OpenCL objects: asked about, and held for as long as they are needed.
 
 use cl3::command_queue::{
-    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, get_command_queue_info, retain_command_queue,
+    CL_QUEUE_CONTEXT, CL_QUEUE_DEVICE, get_command_queue_info, release_command_queue,
+    retain_command_queue,
 };
 use cl3::context::{CL_CONTEXT_DEVICES, get_context_data, retain_context};
 use cl3::memory::{CL_MEM_SIZE, get_mem_object_info, retain_mem_object};
@@ -44,7 +45,11 @@ pub(crate) fn queue(raw: cl_command_queue, device: cl_device_id) -> Result<Comma
     // SAFETY: the caller's queue lives during the call; `CommandQueue` gives back what is taken here.
     unsafe { retain_command_queue(raw) }.map_err(failed("clRetainCommandQueue"))?;
     let wrapped = CommandQueue::wrap_cl_command_queue(raw, &Device::new(device));
-    wrapped.map_err(|ClError(code)| failed("clGetDeviceInfo")(code))
+    wrapped.map_err(|ClError(code)| {
+        // SAFETY: nothing else gives back what was taken above.
+        let _ = unsafe { release_command_queue(raw) };
+        failed("clGetDeviceInfo")(code)
+    })
 }
 
 /// Context and device of a queue.

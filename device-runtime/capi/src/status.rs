@@ -212,7 +212,10 @@ fn of_device(error: &DeviceError) -> Status {
     match error {
         DeviceError::BufferTooSmall { .. } => Status::BufferTooSmall,
         DeviceError::Clock { .. } | DeviceError::NoEvents => Status::NoTime,
+        // A queue that records no times.
+        DeviceError::Call { code: -7, .. } => Status::NoTime,
         DeviceError::Foreign(_) => Status::ForeignObject,
+        DeviceError::NotABuffer => Status::InvalidArgument,
         DeviceError::LargestBuffer { .. } | DeviceError::TooLarge(_) => Status::TooLarge,
         DeviceError::Misaligned { .. } => Status::Misaligned,
         DeviceError::NoLibrary(_) | DeviceError::NotOpenCl(_) => Status::NoLibrary,

@@ -65,6 +65,7 @@ static void foreign_objects(void) {
     cl_mem theirs = clCreateBuffer(elsewhere, CL_MEM_READ_WRITE, N * N * 4, NULL, &code);
     CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, c, other, NULL) == GEMMTREE_FOREIGN_OBJECT);
     CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, theirs, queue, NULL) == GEMMTREE_FOREIGN_OBJECT);
+    CHECK(gemmtree_set_scratch(handle, theirs) == GEMMTREE_FOREIGN_OBJECT);
     CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, c, queue, NULL) == GEMMTREE_SUCCESS);
     clReleaseMemObject(theirs);
     clReleaseCommandQueue(other);
@@ -113,6 +114,24 @@ static void memory_and_times(void) {
     CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_SUCCESS && times.device_ns > 0 &&
           times.select_ns + times.arguments_ns + times.enqueue_ns > 0);
     CHECK(gemmtree_last_times(handle, NULL) == GEMMTREE_INVALID_ARGUMENT);
+    cl_int code;
+    cl_command_queue untimed = clCreateCommandQueue(context, device, 0, &code);
+    CHECK(code == CL_SUCCESS);
+    CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, c, untimed, NULL) == GEMMTREE_SUCCESS);
+    CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_NO_TIME);
+    /* What fails leaves no times of the call before it. */
+    CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, c, queue, NULL) == GEMMTREE_SUCCESS);
+    CHECK(sgemm(handle, 101, 111, N, N, N, 1, 0, c, queue, NULL) != GEMMTREE_SUCCESS);
+    CHECK(gemmtree_last_times(handle, &times) == GEMMTREE_NO_TIME);
+    clReleaseCommandQueue(untimed);
+    cl_image_format format = {CL_R, CL_FLOAT};
+    cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE2D, .image_width = N, .image_height = N};
+    cl_mem image = clCreateImage(context, CL_MEM_READ_WRITE, &format, &desc, NULL, &code);
+    if (code == CL_SUCCESS) { /* not every driver has images */
+        CHECK(sgemm(handle, 101, 111, N, N, N, N, 0, image, queue, NULL) == GEMMTREE_INVALID_ARGUMENT);
+        CHECK(gemmtree_set_scratch(handle, image) == GEMMTREE_INVALID_ARGUMENT);
+        clReleaseMemObject(image);
+    }
     CHECK(gemmtree_set_timing(handle, 0) == GEMMTREE_SUCCESS);
     clReleaseEvent(event);
     CHECK(gemmtree_set_half_sums(handle, GEMMTREE_F32) == GEMMTREE_INVALID_ARGUMENT);

@@ -32,7 +32,7 @@ use opencl3::context::Context;
 use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
 use opencl3::error_codes::ClError;
 use opencl3::kernel::Kernel;
-use opencl3::memory::{Buffer, CL_MEM_READ_WRITE, ClMem};
+use opencl3::memory::{Buffer, CL_MEM_OBJECT_BUFFER, CL_MEM_READ_WRITE, ClMem};
 use opencl3::platform::get_platforms;
 use opencl3::program::Program as ClProgram;
 use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem};
@@ -281,6 +281,12 @@ impl OpenCl {
         &self.context
     }
 
+    /// Whether a buffer is of this context, so that calls here can use it.
+    #[must_use]
+    pub fn owns(&self, buffer: &OpenClBuffer) -> bool {
+        self.check_mine("buffer", buffer.context).is_ok()
+    }
+
     /// The queue, to enqueue in between what is the caller's own; it lives as long as `self`, and is
     /// in use until [`Self::record_times`] changes that.
     #[must_use]
@@ -341,6 +347,9 @@ impl OpenClBuffer {
 
     fn of(memory: Memory, identity: Identity) -> Result<Self, DeviceError> {
         let buffer = memory.buffer();
+        if buffer.mem_type().map_err(failed("clGetMemObjectInfo"))? != CL_MEM_OBJECT_BUFFER {
+            return Err(DeviceError::NotABuffer);
+        }
         let bytes = buffer.size().map_err(failed("clGetMemObjectInfo"))? as u64;
         let context = buffer.context().map_err(failed("clGetMemObjectInfo"))? as usize;
         let place = Place::of(buffer).map_err(failed("clGetMemObjectInfo"))?;
