@@ -64,6 +64,31 @@ fn only_a_bundle_or_the_beginning_of_one_is_replaced() {
 }
 
 #[test]
+fn what_is_wrong_with_a_bundle_comes_with_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = fs::read(bundle_in(folder.path())).unwrap();
+    for (bytes, words) in [
+        (b"abc".to_vec(), "not a gemmtree bundle"),
+        (b"a file that is longer".to_vec(), "not a gemmtree bundle"),
+        (whole[..whole.len() - 1].to_vec(), "truncated"),
+        ([&whole[..], b"12"].concat(), "2 bytes follow the end"),
+    ] {
+        let path = file(folder.path(), "it.gtb", &bytes);
+        refused(&["check", "--bundle", &path], &["it.gtb", words, "hint: "]);
+    }
+    refused(&["check", "--bundle", "no/such.gtb"], &["no/such.gtb", "hint: "]);
+}
+
+#[test]
+fn a_folder_without_a_model_keeps_nothing_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundles = folder.path().to_str().unwrap();
+    let ended = well(&["run", "--bundles", bundles, "--shape", "4x4x4", "--refresh"]).ok();
+    assert!(ended.stderr.contains("nothing was kept"), "{ended:#?}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
 fn only_a_networks_samples_are_replaced_by_such() {
     let folder = tempfile::tempdir().unwrap();
     let bundle = bundle_in(folder.path());

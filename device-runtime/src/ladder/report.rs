@@ -9,6 +9,9 @@ use serde::Serialize;
 
 use super::attempt::Fault;
 
+/// Characters of a text that a warning shows.
+const LONGEST: usize = 100;
+
 /// Where a program comes from; a later one is a lower rung.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,8 +66,13 @@ pub enum Warning {
         /// What is here.
         here: Box<DriverKey>,
     },
-    /// This many programs were built from source.
-    Built(usize),
+    /// Programs were built from source.
+    Built {
+        /// How many.
+        count: usize,
+        /// Why their binaries did not serve, each reason once; none where there were no binaries.
+        why: Vec<String>,
+    },
     /// A program is left out.
     LeftOut {
         /// The program.
@@ -131,9 +139,17 @@ impl Report {
             let here = Box::new(self.here.clone());
             warnings.push(Warning::MadeElsewhere { made_for: Box::new(made_for), here });
         }
-        let built = self.programs.iter().filter(|one| one.rung == Some(Rung::Source)).count();
-        if built > 0 {
-            warnings.push(Warning::Built(built));
+        let built = self.programs.iter().filter(|one| one.rung == Some(Rung::Source));
+        let mut why: Vec<String> = Vec::new();
+        for (_, fault) in built.clone().flat_map(|one| &one.tried) {
+            let reason = shown(&fault.to_string());
+            if !why.contains(&reason) {
+                why.push(reason);
+            }
+        }
+        let count = built.count();
+        if count > 0 {
+            warnings.push(Warning::Built { count, why });
         }
         for one in self.programs.iter().filter(|one| one.rung.is_none() && !one.was_left_out()) {
             let (program, mut tried) = (one.program.clone(), String::new());
@@ -191,23 +207,74 @@ impl Rung {
     }
 }
 
+/// What differs between two keys, by its name.
+fn made_elsewhere(
+    made_for: &DriverKey,
+    here: &DriverKey,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    f.write_str("the binaries were made for ")?;
+    write!(f, "`{}`, driver {}", shown(&made_for.device), shown(&made_for.driver))?;
+    if (&made_for.device, &made_for.driver) != (&here.device, &here.driver) {
+        write!(f, ", but this is `{}`, driver {}", shown(&here.device), shown(&here.driver))?;
+    }
+    let text = |text: &str| format!("`{}`", shown(text));
+    let fields = |key: &DriverKey| {
+        [
+            ("platform", text(&key.platform)),
+            ("vendor", text(&key.vendor)),
+            ("compute units", key.compute_units.to_string()),
+            ("kernel space", format!("{:016x}", key.space)),
+        ]
+    };
+    for ((name, theirs), (_, ours)) in fields(made_for).iter().zip(&fields(here)) {
+        if theirs != ours {
+            write!(f, "; {name}: {theirs}, here {ours}")?;
+        }
+    }
+    Ok(())
+}
+
+/// A text of a file or a driver on a line: what is no character to print is escaped, what is long is cut.
+fn shown(text: &str) -> String {
+    let mut shown = String::new();
+    for (at, one) in text.chars().enumerate() {
+        if at == LONGEST {
+            shown.push('…');
+            break;
+        }
+        match one {
+            one if one.is_control() => shown.extend(one.escape_default()),
+            one => shown.push(one),
+        }
+    }
+    shown
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::MadeElsewhere { made_for, here } => write!(
-                f,
-                "the binaries were made for `{}`, driver {}, but this is `{}`, driver {}",
-                made_for.device, made_for.driver, here.device, here.driver
-            ),
-            Self::Built(1) => write!(f, "1 program was built from source"),
-            Self::Built(count) => write!(f, "{count} programs were built from source"),
+            Self::MadeElsewhere { made_for, here } => made_elsewhere(made_for, here, f),
+            Self::Built { count, why } => {
+                match count {
+                    1 => f.write_str("1 program was built from source")?,
+                    count => write!(f, "{count} programs were built from source")?,
+                }
+                match &why[..] {
+                    [] => Ok(()),
+                    [first] => write!(f, " ({first})"),
+                    [first, others @ ..] => write!(f, " ({first}; {} more reasons)", others.len()),
+                }
+            }
             Self::LeftOut { program, tried } => {
                 write!(f, "`{program}` is left out; tried:{tried}")
             }
             Self::TrainedElsewhere { device, driver } => write!(
                 f,
-                "the model was trained on times of `{device}`, driver {driver}; its choices are right \
-                 here, but may not be the quickest: collect and train anew when there is time"
+                "the model was trained on times of `{}`, driver {}; its choices are right \
+                 here, but may not be the quickest: collect and train anew when there is time",
+                shown(device),
+                shown(driver)
             ),
             Self::TrainedOnOtherSources => write!(
                 f,
@@ -218,5 +285,35 @@ impl fmt::Display for Warning {
                 write!(f, "only the universal kernel can be used, which is right, but slow")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_names_what_differs_and_no_text_of_a_key_breaks_its_line() {
+        let here = DriverKey {
+            platform: "P".to_owned(),
+            vendor: "V".to_owned(),
+            device: "D".to_owned(),
+            compute_units: 4,
+            driver: "1".to_owned(),
+            space: 7,
+        };
+        let said = |made_for: DriverKey| {
+            let (made_for, here) = (Box::new(made_for), Box::new(here.clone()));
+            Warning::MadeElsewhere { made_for, here }.to_string()
+        };
+        let units = said(DriverKey { compute_units: 8, ..here.clone() });
+        assert_eq!(units, "the binaries were made for `D`, driver 1; compute units: 8, here 4");
+        let platform = said(DriverKey { platform: "Q".to_owned(), space: 9, ..here.clone() });
+        assert!(platform.contains("; platform: `Q`, here `P`"), "{platform}");
+        assert!(platform.contains("; kernel space: 0000000000000009, here 0"), "{platform}");
+        assert!(!platform.contains("vendor"), "{platform}");
+        let driver = said(DriverKey { driver: "\u{1b}[2J\n2".repeat(99), ..here.clone() });
+        assert!(driver.contains("driver \\u{1b}[2J\\n2") && driver.contains("…, but"), "{driver}");
+        assert!(!driver.contains(char::is_control) && driver.len() < 999, "{driver}");
     }
 }

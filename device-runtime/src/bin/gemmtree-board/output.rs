@@ -11,9 +11,10 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use device_runtime::clblast::ClblastError;
 use device_runtime::collect::{CollectError, LookError};
-use device_runtime::ladder::LadderError;
+use device_runtime::ladder::{LadderError, Report};
 use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
+use kernels::bundle::BundleError;
 use serde::Serialize;
 
 use crate::guard::{self, Ended, Told};
@@ -54,7 +55,7 @@ impl Output {
     /// Print a result. In JSON the text for people goes along as `text`, for whoever shows it.
     pub(crate) fn result(&self, result: &(impl fmt::Display + Serialize)) -> anyhow::Result<()> {
         guard::alive();
-        let mut text = result.to_string();
+        let mut text = printable(&result.to_string());
         if self.json {
             let mut fields =
                 serde_json::to_value(result).context("could not write the result as JSON")?;
@@ -142,11 +143,25 @@ impl Output {
     }
 
     fn line(&self, line: &str) {
+        let line = printable(line);
         // A closed stderr must not stop the work.
         self.bar.suspend(|| {
             let _ = writeln!(io::stderr().lock(), "{line}");
         });
     }
+}
+
+/// Nothing in a name or a driver's words moves a terminal's cursor.
+fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for one in text.chars() {
+        match one {
+            '\n' | '\t' => printable.push(one),
+            one if one.is_control() => printable.extend(one.escape_default()),
+            one => printable.push(one),
+        }
+    }
+    printable
 }
 
 /// Seconds that what is left will take, if all steps are alike.
@@ -190,6 +205,9 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         );
     }
     match cause.downcast_ref::<LadderError>() {
+        Some(LadderError::NothingStands(report)) if lacks_space(report) => {
+            return Some("free space in TMPDIR, or set it to another folder");
+        }
         Some(LadderError::NothingStands(_)) => {
             return Some(
                 "without --no-build they are built from source; if that fails too, the driver is at fault",
@@ -197,6 +215,21 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         }
         Some(LadderError::NoTree) => return Some("train a model from measurements"),
         _ => {}
+    }
+    match cause.downcast_ref::<BundleError>() {
+        Some(BundleError::Magic) => {
+            return Some("name a bundle, which gemmtree-board compile makes of a model");
+        }
+        Some(BundleError::Truncated { .. } | BundleError::TrailingBytes(_)) => {
+            return Some("copy it again, whole and byte by byte");
+        }
+        Some(BundleError::Payload) => {
+            return Some("make it anew on the device: gemmtree-board compile");
+        }
+        _ => {}
+    }
+    if let Some(hint) = cause.downcast_ref::<io::Error>().and_then(file_hint) {
+        return Some(hint);
     }
     if let Some(LookError::Ended(_)) = cause.downcast_ref::<LookError>() {
         return Some("gemmtree-board devices lists what there is");
@@ -213,6 +246,32 @@ fn hint(cause: &(dyn std::error::Error + 'static)) -> Option<&'static str> {
         ),
         _ => None,
     }
+}
+
+/// The same for a file that cannot be read or written.
+fn file_hint(error: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind::{
+        InvalidData, InvalidInput, NotADirectory, NotFound, PermissionDenied, QuotaExceeded,
+        ReadOnlyFilesystem, StorageFull,
+    };
+    match error.kind() {
+        NotFound | NotADirectory => Some("check the name, and that its folder is there"),
+        PermissionDenied | ReadOnlyFilesystem => {
+            Some("change the permissions of the file and its folder, or name another")
+        }
+        StorageFull | QuotaExceeded => Some("free space; temporary files lie in TMPDIR"),
+        InvalidData | InvalidInput => Some("name another file"),
+        _ => None,
+    }
+}
+
+/// Whether programs could not be tried since there was no space for them, which is no fault of the driver.
+fn lacks_space(report: &Report) -> bool {
+    let full = io::Error::from(io::ErrorKind::StorageFull).to_string();
+    let words = ["os error 28", &full];
+    let mut faults =
+        report.programs.iter().flat_map(|one| &one.tried).map(|(_, fault)| fault.to_string());
+    faults.any(|fault| words.iter().any(|words| fault.contains(words)))
 }
 
 /// 1 where the user can mend it, 2 where the system failed.
@@ -241,7 +300,10 @@ fn code(error: &anyhow::Error) -> u8 {
         matches!(cause.downcast_ref(), Some(CollectError::Machine { .. } | CollectError::Worker(_)))
             || cause.is::<LookError>()
     };
-    let ended = |cause: &(dyn std::error::Error + 'static)| cause.is::<Ended>();
+    let ended = |cause: &(dyn std::error::Error + 'static)| {
+        let full = |error: &LadderError| matches!(error, LadderError::NothingStands(report) if lacks_space(report));
+        cause.is::<Ended>() || cause.downcast_ref().is_some_and(full)
+    };
     let failed =
         error.chain().any(|cause| failed_io(cause) || failed_machine(cause) || ended(cause));
     if failed { UNEXPECTED } else { MISTAKE }
@@ -262,4 +324,49 @@ pub(crate) fn guarded(program: impl FnOnce() -> u8) -> u8 {
         );
     }));
     panic::catch_unwind(AssertUnwindSafe(program)).unwrap_or(UNEXPECTED)
+}
+
+#[cfg(test)]
+mod tests {
+    use device_runtime::ladder::{Fault, Rung, Stood};
+    use kernels::bundle::DriverKey;
+
+    use super::*;
+
+    fn nothing_stands(why: &str) -> anyhow::Error {
+        let here = DriverKey {
+            platform: String::new(),
+            vendor: String::new(),
+            device: String::new(),
+            compute_units: 1,
+            driver: String::new(),
+            space: 0,
+        };
+        let tried = vec![(Rung::Source, Fault::CannotTry(why.to_owned()))];
+        let program = Stood { program: "universal/f32-nn".to_owned(), rung: None, tried };
+        LadderError::NothingStands(Box::new(Report {
+            rung: Rung::Universal,
+            programs: vec![program],
+            made_for: None,
+            here,
+            trained_on: (String::new(), String::new()),
+            space: None,
+        }))
+        .into()
+    }
+
+    #[test]
+    fn a_full_disk_is_not_the_drivers_fault() {
+        let full = nothing_stands(&io::Error::from_raw_os_error(28).to_string());
+        assert_eq!(code(&full), UNEXPECTED);
+        assert!(hint(full.root_cause()).unwrap().contains("TMPDIR"));
+        let other = nothing_stands("it answers before it is asked");
+        assert_eq!(code(&other), MISTAKE);
+        assert!(!hint(other.root_cause()).unwrap().contains("TMPDIR"));
+    }
+
+    #[test]
+    fn nothing_moves_the_cursor_of_a_terminal() {
+        assert_eq!(printable("a\n\tb\u{1b}[2J\r µ…"), "a\n\tb\\u{1b}[2J\\r µ…");
+    }
 }

@@ -113,12 +113,16 @@ impl BundleArgs {
             .with_context(|| format!("`{what}` cannot be used"))?;
         for warning in standing.report().warnings() {
             let can_keep =
-                matches!(warning, Warning::Built(_)) && !self.refresh && target.is_some();
+                matches!(warning, Warning::Built { .. }) && !self.refresh && target.is_some();
             let hint = if can_keep { "; --refresh keeps them" } else { "" };
             out.note(format_args!("warning: {warning}{hint}"));
         }
-        if let (true, Some(target)) = (self.refresh, target) {
-            refresh(&target, &standing, out)?;
+        match target {
+            Some(target) if self.refresh => refresh(&target, &standing, out)?,
+            None if self.refresh => out.note(format_args!(
+                "warning: nothing was kept: `{what}` has no model to make a bundle of"
+            )),
+            _ => {}
         }
         Ok((opened, Stands { standing, what }))
     }
