@@ -8,12 +8,16 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use common::pretend::within;
 use common::{Ended, file, program};
+use kernels::Configuration;
+use kernels::plan::{self, PlanRow};
+use selector_core::{GemmShape, ProblemClass};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -49,6 +53,28 @@ fn a_driver_that_ends_the_program_is_an_error_whatever_its_exit_code() {
         assert_eq!(ended.code, Some(2), "{ended:#?}");
         let words = format!("the driver ended the program before it was done (exit code {code})");
         assert!(ended.stderr.contains(&words) && ended.stderr.contains("hint: "), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_driver_that_ends_the_worker_is_told_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let row = PlanRow {
+        shape: GemmShape::new(8, 8, 8, 1),
+        class: ProblemClass::F32_NN,
+        configuration: Configuration::universal(),
+        repetitions: 1,
+    };
+    let (plan, output) = (folder.path().join("plan.csv"), folder.path().join("data.csv"));
+    plan::write(&[row], fs::File::create(&plan).unwrap()).unwrap();
+    for code in [0, 1] {
+        let Some(library) = library(folder.path(), &format!("exit({code});")) else { return };
+        let mut command = program();
+        command.env("GEMMTREE_OPENCL", library).arg("collect");
+        command.arg("--plan").arg(&plan).arg("--output").arg(&output);
+        let ended = Ended::of(within(PATIENCE, &mut command));
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains("the driver ended the program"), "{ended:#?}");
     }
 }
 

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 
 use device_runtime::OpenCl;
 
-use crate::guard::Ended;
+use crate::guard::{self, Ended};
 use crate::output::Output;
 
 /// What to do.
@@ -72,7 +72,10 @@ pub(crate) fn run(command: &Command, out: &mut Output) -> anyhow::Result<()> {
         Command::Compile(args) => compile::run(args, out),
         Command::Devices(args) => devices::run(args, out),
         Command::Run(args) => run::run(args, out),
-        Command::Worker(args) => worker::run(args),
+        Command::Worker(args) => {
+            guard::is_child();
+            worker::run(args)
+        }
     }
 }
 

@@ -56,6 +56,11 @@ pub(crate) fn own(code: u8) -> u8 {
     if IS_CHILD.load(Ordering::Relaxed) { OWN.saturating_add(code) } else { code }
 }
 
+/// This process is a child: its exit codes are [its own](own).
+pub(crate) fn is_child() {
+    IS_CHILD.store(true, Ordering::Relaxed);
+}
+
 /// What a child meant by the exit code it ended with.
 fn meant(code: i32) -> Result<u8, Ended> {
     let own = u8::try_from(code).ok().and_then(|code| code.checked_sub(OWN));
@@ -66,22 +71,19 @@ fn meant(code: i32) -> Result<u8, Ended> {
 /// none: then the work is to be done here.
 pub(crate) fn run(limit: Duration) -> Option<Result<u8, Ended>> {
     if env::var_os(INSIDE).is_some() {
-        IS_CHILD.store(true, Ordering::Relaxed);
+        is_child();
         watch(limit);
         return None;
     }
     let mut command = Command::new(env::current_exe().ok()?);
     let status = command.args(env::args_os().skip(1)).env(INSIDE, "1").status().ok()?;
-    Some(match status.code() {
-        Some(code) => meant(code),
-        None => code_of(status, limit),
-    })
+    Some(code_of(status, limit))
 }
 
-/// The exit code of a child that had `limit` to answer.
+/// The exit code that a child meant which had `limit` to answer.
 pub(crate) fn code_of(status: ExitStatus, limit: Duration) -> Result<u8, Ended> {
     if let Some(code) = status.code() {
-        return Ok(u8::try_from(code).unwrap_or(u8::MAX));
+        return meant(code);
     }
     #[cfg(unix)]
     {
@@ -181,7 +183,7 @@ mod tests {
     fn a_crash_a_silence_and_a_stop_are_told_apart() {
         let limit = Duration::from_secs(3);
         let ended = |wait| code_of(ExitStatus::from_raw(wait), limit);
-        assert!(matches!(ended(2 << 8), Ok(2)));
+        assert!(matches!(ended(i32::from(OWN + 2) << 8), Ok(2)));
         assert!(matches!(ended(11), Err(Ended::Crashed(11))));
         assert!(matches!(ended(14), Err(Ended::Silent(one)) if one == limit));
         assert!(matches!(ended(9), Err(Ended::Stopped(9))));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use device_runtime::clblast::ClblastError;
 use device_runtime::network::{
     Checked, Header, Options, Peer, Plan, Report, Stage, agree, check, inference, one_best, race,
 };
@@ -159,7 +160,11 @@ pub(super) fn refuse(name: &str, args: &NetworkArgs) -> anyhow::Result<()> {
 fn others(args: &NetworkArgs, device: &OpenCl) -> anyhow::Result<(Vec<Peer>, Vec<String>)> {
     let places: Vec<PathBuf> = args.clblast.iter().cloned().collect();
     let tuned = match &args.clblast_parameters {
-        Some(path) => Ok(Peer::clblast_tuned(&places, path, device)?),
+        Some(path) => match Peer::clblast_tuned(&places, path, device) {
+            // The library that the system lacks is not the one that was named.
+            Err(error @ ClblastError::Library(_)) if places.is_empty() => Err(error.to_string()),
+            tuned => Ok(tuned?),
+        },
         None => Err("no parameters are given; --clblast-parameters".to_owned()),
     };
     let shipped = match Peer::clblast(&places) {
