@@ -5,7 +5,7 @@ use kernels::{Configuration, Program, space};
 use selector_core::{Model, ModelError, ProblemClass};
 
 use crate::Device;
-use crate::ladder::{Fault, Task, attempt};
+use crate::ladder::{Attempt, Fault, InProcess, Patient, Task};
 
 /// Why no bundle was made.
 #[derive(Debug, thiserror::Error)]
@@ -73,8 +73,24 @@ pub fn compile<D: Device>(
     device: &D,
     model: &[u8],
     classes: &[ProblemClass],
+    progress: impl FnMut(Compiled<'_>),
+) -> Result<Vec<u8>, CompileError> {
+    compile_in(device, model, classes, &mut InProcess(device), progress)
+}
+
+/// [`compile`] where `attempts` says; in a [child](crate::ladder::InChild) a program that crashes the
+/// driver is left out like one that does not build.
+///
+/// # Errors
+/// As [`compile`].
+pub fn compile_in<D: Device>(
+    device: &D,
+    model: &[u8],
+    classes: &[ProblemClass],
+    attempts: &mut dyn Attempt,
     mut progress: impl FnMut(Compiled<'_>),
 ) -> Result<Vec<u8>, CompileError> {
+    let mut attempts = Patient::new(attempts);
     let parsed = Model::parse(model)?;
     let with_tree = classes_of(&parsed);
     if let Some(class) = classes.iter().find(|class| !with_tree.contains(class)) {
@@ -88,7 +104,7 @@ pub fn compile<D: Device>(
     let mut programs = Vec::new();
     for (at, (program, configurations)) in wanted.iter().enumerate() {
         let is_universal = configurations.contains(&Configuration::universal());
-        let binary = attempt(device, &Task { program, configurations, binary: None });
+        let binary = attempts.attempt(&Task { program, configurations, binary: None });
         let error = binary.as_ref().err();
         let (done, total, name) = (at + 1, wanted.len(), &program.name);
         progress(Compiled { done, total, program: name, error });

@@ -38,15 +38,13 @@ use selector_core::{Model, ModelError, ProblemClass};
 use crate::compile::{classes_of, sharing};
 use crate::{Device, Runtime, RuntimeError};
 
+pub(crate) use attempt::Patient;
 pub use attempt::{Attempt, Fault, InProcess, Task, attempt};
 pub use child::{Answer, InChild, Request};
 pub use report::{Report, Rung, Stood, Warning};
 
 /// A model without kernels of its own: what runs where there is no model at all.
 const UNIVERSAL: &[u8] = include_bytes!("ladder/universal.gtm");
-
-/// Crashes and hangs of a driver after which it is given no more binaries, or builds no more.
-const PATIENCE: u32 = 3;
 
 /// What to run.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +144,8 @@ pub fn climb<D: Device>(
 ) -> Result<Standing, LadderError> {
     let here = device.info().driver_key();
     let given = Given::new(source, options.classes)?;
-    let mut climber = Climber { given: &given, here: &here, options, attempts, deaths: [0; 2] };
+    let attempts = Patient::new(attempts);
+    let mut climber = Climber { given: &given, here: &here, options, attempts };
     let (mut stood, mut binaries) = (Vec::new(), Vec::new());
     let mut lost: Vec<ProblemClass> = Vec::new();
     for (program, configurations) in &given.programs {
@@ -217,9 +216,7 @@ struct Climber<'a> {
     given: &'a Given<'a>,
     here: &'a DriverKey,
     options: Options<'a>,
-    attempts: &'a mut dyn Attempt,
-    /// Crashes and hangs over binaries, and over sources.
-    deaths: [u32; 2],
+    attempts: Patient<'a>,
 }
 
 struct Outcome {
@@ -267,16 +264,7 @@ impl Climber<'_> {
         if rung == Rung::ForeignBinary && !self.attempts.outlives_driver() {
             return Err(Fault::NoChild);
         }
-        let [of_binaries, of_sources] = &mut self.deaths;
-        let deaths = if binary.is_some() { of_binaries } else { of_sources };
-        if *deaths >= PATIENCE {
-            return Err(Fault::GivenUp(PATIENCE));
-        }
-        let done = self.attempts.attempt(&Task { program, configurations, binary });
-        if matches!(done, Err(Fault::Died(_) | Fault::TimedOut(_))) {
-            *deaths += 1;
-        }
-        done
+        self.attempts.attempt(&Task { program, configurations, binary })
     }
 }
 
@@ -575,9 +563,9 @@ mod tests {
         let mut dying = Dying(InProcess(&device), 0);
         let standing =
             climb(&device, Source::Bundle(&bytes), Options::default(), &mut dying).unwrap();
-        assert_eq!((standing.report().rung, dying.1), (Rung::Source, PATIENCE));
+        assert_eq!((standing.report().rung, dying.1), (Rung::Source, attempt::PATIENCE));
         let last = standing.report().programs.last().unwrap();
-        assert_eq!(last.tried, [(Rung::Binary, Fault::GivenUp(PATIENCE))]);
+        assert_eq!(last.tried, [(Rung::Binary, Fault::GivenUp(attempt::PATIENCE))]);
     }
 
     #[test]

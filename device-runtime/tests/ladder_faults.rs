@@ -153,14 +153,42 @@ fn what_neither_loads_nor_builds_leaves_the_universal_kernel_or_an_error() {
     let (rung, kernel, said) = multiplied(&tiles, &bundle);
     assert_eq!((&rung[..], kernel), ("universal", 0), "{said}");
     assert!(said.contains("only the universal kernel can be used"), "{said}");
-    for does in [Fault::Fail(BUILD_FAILURE), Fault::Crash, Fault::Hang] {
+    for (does, code) in [(Fault::Fail(BUILD_FAILURE), 1), (Fault::Crash, 2), (Fault::Hang, 2)] {
         let script = updated(StaleBinaries::Refused).with(Rule { does, ..rule.clone() });
-        run(&script, &["run", "--bundle", &bundle, "--shape", "15x40x33"]).refused(&[
+        let ended = run(&script, &["run", "--bundle", &bundle, "--shape", "15x40x33"]);
+        assert_eq!(ended.code, Some(code), "{does:?}: {ended:#?}");
+        for words in [
             "no kernel can be used",
             "binary of another driver of `universal/f32-nn`: ",
             "source of `universal/f32-nn`: ",
-        ]);
+            "hint: ",
+        ] {
+            assert!(ended.stderr.contains(words), "{words}: {ended:#?}");
+        }
     }
+}
+
+#[test]
+fn a_program_that_crashes_the_compiler_is_left_out_of_the_bundle_and_the_others_are_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let bundle = bundle(folder.path());
+    let from = file(folder.path(), "m.gtm", &model(&[ProblemClass::F32_NN]));
+    let arguments = ["compile", "--model", &from, "--output", &bundle];
+    for does in [Fault::Crash, Fault::Hang] {
+        let script = one(Rule::new("clBuildProgram", does).of(SMALL));
+        let ended = run(&script, &arguments).ok();
+        assert_eq!(ended.done()["left_out"], 1, "{ended:#?}");
+        assert!(ended.stderr.contains("`tile:4x4x8/f32-nn` is left out: "), "{ended:#?}");
+        // It was told once; it is neither built nor missed later.
+        let (rung, kernel, said) = multiplied(&script, &bundle);
+        assert_eq!((&rung[..], kernel), ("binary", 0), "{said}");
+        assert!(!said.contains("left out"), "{said}");
+    }
+    let before = fs::read(&bundle).unwrap();
+    let ended = run(&one(Rule::new("clBuildProgram", Fault::Crash)), &arguments);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(ended.stderr.contains("the universal kernel cannot be used"), "{ended:#?}");
+    assert_eq!(fs::read(&bundle).unwrap(), before);
 }
 
 #[test]

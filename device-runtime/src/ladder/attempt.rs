@@ -76,6 +76,49 @@ pub enum Fault {
     Wrong(String),
 }
 
+impl Fault {
+    /// Whether the driver crashed or hung, or there was no process to try in.
+    #[must_use]
+    pub fn is_machines(&self) -> bool {
+        matches!(self, Self::CannotTry(_) | Self::Died(_) | Self::TimedOut(_))
+    }
+}
+
+/// Crashes and hangs of a driver after which it is given no more binaries, or builds no more.
+pub(super) const PATIENCE: u32 = 3;
+
+/// Tries until the driver has crashed or hung too often.
+pub(crate) struct Patient<'a> {
+    attempts: &'a mut dyn Attempt,
+    /// Crashes and hangs over binaries, and over sources.
+    deaths: [u32; 2],
+}
+
+impl<'a> Patient<'a> {
+    pub(crate) fn new(attempts: &'a mut dyn Attempt) -> Self {
+        Self { attempts, deaths: [0; 2] }
+    }
+}
+
+impl Attempt for Patient<'_> {
+    fn attempt(&mut self, task: &Task<'_>) -> Result<Vec<u8>, Fault> {
+        let [of_binaries, of_sources] = &mut self.deaths;
+        let deaths = if task.binary.is_some() { of_binaries } else { of_sources };
+        if *deaths >= PATIENCE {
+            return Err(Fault::GivenUp(PATIENCE));
+        }
+        let done = self.attempts.attempt(task);
+        if matches!(done, Err(Fault::Died(_) | Fault::TimedOut(_))) {
+            *deaths += 1;
+        }
+        done
+    }
+
+    fn outlives_driver(&self) -> bool {
+        self.attempts.outlives_driver()
+    }
+}
+
 /// Try in this process, which a driver that crashes takes down.
 pub struct InProcess<'a, D>(pub &'a D);
 

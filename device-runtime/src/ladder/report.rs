@@ -131,6 +131,13 @@ impl Report {
         self.programs.iter().filter(is_wrong).map(|one| one.program.as_str()).collect()
     }
 
+    /// Whether the driver crashed or hung over a program, or there was no process to try one in.
+    #[must_use]
+    pub fn is_machines_fault(&self) -> bool {
+        let mut tried = self.programs.iter().flat_map(|one| &one.tried);
+        tried.any(|(_, fault)| fault.is_machines())
+    }
+
     /// What a user should know, the most important first.
     #[must_use]
     pub fn warnings(&self) -> Vec<Warning> {

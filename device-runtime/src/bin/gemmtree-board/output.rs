@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use device_runtime::clblast::ClblastError;
 use device_runtime::collect::{CollectError, LookError};
-use device_runtime::ladder::{LadderError, Report};
+use device_runtime::ladder::{Fault, LadderError, Report};
 use device_runtime::{DeviceError, RuntimeError};
 use indicatif::{ProgressBar, ProgressStyle};
 use kernels::bundle::BundleError;
@@ -300,12 +300,17 @@ fn code(error: &anyhow::Error) -> u8 {
         matches!(cause.downcast_ref(), Some(CollectError::Machine { .. } | CollectError::Worker(_)))
             || cause.is::<LookError>()
     };
-    let ended = |cause: &(dyn std::error::Error + 'static)| {
-        let full = |error: &LadderError| matches!(error, LadderError::NothingStands(report) if lacks_space(report));
-        cause.is::<Ended>() || cause.downcast_ref().is_some_and(full)
+    let ended = |cause: &(dyn std::error::Error + 'static)| cause.is::<Ended>();
+    let failed_driver = |cause: &(dyn std::error::Error + 'static)| {
+        let on_ladder = match cause.downcast_ref() {
+            Some(LadderError::NothingStands(report)) => report.is_machines_fault(),
+            _ => false,
+        };
+        on_ladder || cause.downcast_ref().is_some_and(Fault::is_machines)
     };
-    let failed =
-        error.chain().any(|cause| failed_io(cause) || failed_machine(cause) || ended(cause));
+    let failed = error.chain().any(|cause| {
+        failed_io(cause) || failed_machine(cause) || ended(cause) || failed_driver(cause)
+    });
     if failed { UNEXPECTED } else { MISTAKE }
 }
 

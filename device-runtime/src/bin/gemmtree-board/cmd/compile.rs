@@ -5,10 +5,11 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use device_runtime::Device;
-use device_runtime::compile::{check_space, classes_of, compile};
+use device_runtime::compile::{CompileError, check_space, classes_of, compile_in};
 use selector_core::{Model, ProblemClass};
 use serde::Serialize;
 
+use super::standing::Watched;
 use super::{DeviceArgs, file, half};
 use crate::output::Output;
 
@@ -38,9 +39,7 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
     file::check_bundle_target(&args.output)?;
     let model = file::read(&args.model)?;
     match check_space(&model) {
-        Err(error @ device_runtime::compile::CompileError::ForeignSpace(_))
-            if args.allow_foreign_space =>
-        {
+        Err(error @ CompileError::ForeignSpace(_)) if args.allow_foreign_space => {
             out.note(format_args!("warning: {error}"));
         }
         other => other.with_context(unusable)?,
@@ -54,7 +53,8 @@ pub(crate) fn run(args: &Args, out: &mut Output) -> anyhow::Result<()> {
         out.note(warning);
     }
     let mut left_out = 0;
-    let bytes = compile(&device, &model, &args.class, |step| {
+    let mut attempts = Watched::new(&args.device, device.info().driver_key())?;
+    let bytes = compile_in(&device, &model, &args.class, &mut attempts, |step| {
         if let Some(error) = step.error {
             left_out += 1;
             out.note(format_args!("warning: `{}` is left out: {error}", step.program));

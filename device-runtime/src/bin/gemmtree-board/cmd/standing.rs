@@ -52,8 +52,8 @@ pub(super) struct Told {
     warnings: Vec<String>,
 }
 
-/// The guard leaves the child to the ladder, which has a limit for it.
-struct Watched(InChild);
+/// A child process to try programs in, which the guard leaves to its own limit.
+pub(super) struct Watched(InChild);
 
 /// What was chosen.
 struct Chosen {
@@ -105,10 +105,7 @@ impl BundleArgs {
         let of_verb = (!self.refresh).then_some(classes);
         let options =
             Options { classes: of_verb, build: !self.no_build, prefer_source: self.refresh };
-        let program = env::current_exe().context("could not find this program itself")?;
-        let attempts = InChild::new(program, device.for_child(), guard::limit(PATIENCE), here)
-            .context("could not make a folder for temporary files")?;
-        let mut attempts = Watched(attempts);
+        let mut attempts = Watched::new(device, here)?;
         let standing = climb(&opened, source, options, &mut attempts)
             .with_context(|| format!("`{what}` cannot be used"))?;
         for warning in standing.report().warnings() {
@@ -144,6 +141,15 @@ impl Stands {
         let report = self.standing.report();
         let warnings = report.warnings().iter().map(ToString::to_string).collect();
         Told { rung: report.rung, warnings }
+    }
+}
+
+impl Watched {
+    /// On the device that `device` names, whose key is `here`.
+    pub(super) fn new(device: &DeviceArgs, here: DriverKey) -> anyhow::Result<Self> {
+        let program = env::current_exe().context("could not find this program itself")?;
+        let child = InChild::new(program, device.for_child(), guard::limit(PATIENCE), here);
+        Ok(Self(child.context("could not make a folder for temporary files")?))
     }
 }
 
