@@ -3,7 +3,7 @@
 use std::ffi::{CStr, OsStr, c_char, c_void};
 use std::path::Path;
 use std::sync::{Mutex, TryLockError};
-use std::{fs, ptr, slice};
+use std::{ptr, slice};
 
 use opencl3::types::{cl_context, cl_device_id};
 
@@ -202,7 +202,8 @@ unsafe fn file(path: *const c_char) -> Result<Vec<u8>, Failure> {
     // SAFETY: as promised by the caller.
     let name = unsafe { named(path) }?;
     let path = name.to_string_lossy().into_owned();
-    fs::read(file_name(name)).map_err(|source| Failure::File { path, source })
+    device_runtime::file::read(Path::new(file_name(name)))
+        .map_err(|source| Failure::File { path, source })
 }
 
 /// The name of a file.

@@ -196,6 +196,8 @@ static void bundles(const char *path) {
     CHECK(gemmtree_create_from_file(context, device, path, NULL) == GEMMTREE_INVALID_ARGUMENT);
     CHECK(gemmtree_create_from_file(context, device, "/no/such/file", &other) == GEMMTREE_FILE);
     CHECK(strstr(gemmtree_last_error(), "/no/such/file") != NULL);
+    /* It never ends. */
+    CHECK(gemmtree_create_from_file(context, device, "/dev/zero", &other) == GEMMTREE_FILE);
     CHECK(gemmtree_create_from_memory(context, device, NULL, 5, &other) == GEMMTREE_INVALID_ARGUMENT);
     CHECK(gemmtree_create_from_memory(context, device, bytes, (size_t)-1, &other) == GEMMTREE_TOO_LARGE);
     CHECK(gemmtree_create_from_memory(context, device, bytes, 0, &other) == GEMMTREE_BAD_BUNDLE);

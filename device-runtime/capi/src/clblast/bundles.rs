@@ -4,11 +4,11 @@
 
 mod folder;
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::{env, fs};
 
 use device_runtime::ladder::{Report, Rung, Source};
 use device_runtime::{Device, OpenCl, file, nearest};
@@ -59,7 +59,7 @@ fn standing(device: &OpenCl) -> Result<Arc<Stands>, Failure> {
 fn look(device: &OpenCl, here: &DriverKey) -> Result<Stands, Failure> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(path) = named("GEMMTREE_BUNDLE").map(PathBuf::from) {
-        let bytes = fs::read(&path).map_err(|source| unreadable(&path, source))?;
+        let bytes = file::read(&path).map_err(|source| unreadable(&path, source))?;
         let (stands, report) = stands::climbed(device, stands::source(&bytes))?;
         if !report.is_as_given() {
             warn(&format!("`{}`: {}", path.display(), on_one_line(&stands)));

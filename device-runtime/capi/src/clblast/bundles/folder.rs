@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+use device_runtime::file;
 use device_runtime::nearest::{Quality, file_name, key_of, nearest, quality};
 use kernels::bundle::{Bundle, BundleError, DriverKey};
 use selector_core::Model;
@@ -61,7 +62,7 @@ fn listed(folder: &Path) -> Vec<PathBuf> {
 
 /// The bytes of a bundle or model, and what it was made for.
 fn read(path: &Path) -> Result<(Vec<u8>, DriverKey), String> {
-    let bytes = fs::read(path).map_err(|error: io::Error| error.to_string())?;
+    let bytes = file::read(path).map_err(|error: io::Error| error.to_string())?;
     let key = match Bundle::parse(&bytes) {
         Ok(bundle) => bundle.key,
         Err(BundleError::ModelNotBundle) => {
