@@ -12,8 +12,8 @@ pub(crate) use clock::span;
 
 use kernels::bundle::DriverKey;
 use kernels::{
-    CheckedProblem, Configuration, Launch, Launches, Limits, Operand, Problem, ProblemError,
-    Program,
+    CheckedProblem, Configuration, Launch, Launches, Limits, Misfit, Operand, Problem,
+    ProblemError, Program,
 };
 
 /// Bytes that the largest load of a kernel takes at once: where buffers begin is a multiple of it.
@@ -365,6 +365,23 @@ impl DeviceInfo {
     }
 }
 
+/// Whether a kernel can run, whose driver allows work-groups of `limit` work-items for it.
+///
+/// # Errors
+/// [`DeviceError::Misfit`].
+pub(crate) fn check_fits(
+    limits: &Limits,
+    configuration: &Configuration,
+    limit: u64,
+) -> Result<(), DeviceError> {
+    let (need, have) = (configuration.work_group(), limit);
+    let own = if need > have { Err(Misfit::WorkGroup { need, have }) } else { Ok(()) };
+    configuration
+        .fits(limits)
+        .and(own)
+        .map_err(|misfit| DeviceError::Misfit { kernel: configuration.to_string(), misfit })
+}
+
 /// What went wrong on the device.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -421,6 +438,14 @@ pub enum DeviceError {
         need: u64,
         /// Bytes of the largest buffer.
         have: u64,
+    },
+    /// A kernel wants more than the device, or the driver for this kernel, allows.
+    #[error("{kernel} {misfit}")]
+    Misfit {
+        /// The configuration.
+        kernel: String,
+        /// What it wants.
+        misfit: Misfit,
     },
     /// No device at all, or none that matches.
     #[error("no OpenCL device matches `{wanted}`; there are:{}", list(.have))]

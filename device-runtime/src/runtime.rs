@@ -10,9 +10,10 @@ use std::mem;
 use std::time::Duration;
 
 use kernels::bundle::{Bundle, DriverKey};
-use kernels::{CheckedProblem, Configuration, Problem, ProblemError};
+use kernels::{CheckedProblem, Configuration, Problem, ProblemError, Program};
 use selector_core::{FastTree, KernelId, KernelMask, Leaf, Model, ProblemClass};
 
+use crate::device::check_fits;
 use crate::scratch::Scratch;
 use crate::{Bare, Device, DeviceError, Events};
 use recent::{Asked, Recent};
@@ -155,7 +156,8 @@ impl<'a, D: Device> Runtime<'a, D> {
     /// every choice; the universal kernel is always there.
     ///
     /// # Errors
-    /// [`RuntimeError::StaleBinary`] before the driver has seen a byte; or the driver's refusal.
+    /// [`RuntimeError::StaleBinary`] before the driver has seen a byte; or the driver's refusal of a universal
+    /// kernel, or limits that rule it out ([`DeviceError::Misfit`]).
     pub fn load(device: D, bundle: &Bundle<'a>) -> Result<Self, RuntimeError> {
         let here = device.info().driver_key();
         if bundle.key != here {
@@ -188,36 +190,25 @@ impl<'a, D: Device> Runtime<'a, D> {
     fn load_class(&mut self, class: ProblemClass, bundle: &Bundle<'_>) -> Result<(), RuntimeError> {
         let mut usable = KernelMask::NONE;
         let mut programs = Vec::new();
-        for (id, configuration) in self.configurations.iter().enumerate() {
+        for (id, configuration) in bundle.kernels.iter().enumerate() {
             let program = configuration.program(class);
-            let binary = bundle.binary(&program.name);
-            let fits = configuration.fits(&self.device.info().limits).is_ok();
-            let (Some(binary), true) = (binary, fits) else {
+            let is_out = self.left_out.iter().any(|(name, _)| *name == program.name);
+            let Some(binary) = bundle.binary(&program.name).filter(|_| !is_out) else {
                 programs.push(None);
                 continue;
             };
-            let known = self.programs.iter().position(|(name, _)| *name == program.name);
-            let at = match known {
-                Some(at) => at,
-                None => match self.device.load(&program, binary) {
-                    Ok(kernel) => {
-                        self.programs.push((program.name, kernel));
-                        self.programs.len() - 1
-                    }
-                    Err(error) if id == 0 => return Err(error.into()),
-                    Err(error) => {
-                        self.left_out.push((program.name, error));
-                        programs.push(None);
-                        continue;
-                    }
-                },
-            };
-            let Some((_, kernel)) = self.programs.get(at) else { continue };
-            let can_run = configuration.work_group() <= self.device.work_group_limit(kernel)?;
-            programs.push(can_run.then_some(at));
-            if can_run {
-                usable = usable.with(KernelId(id as u8));
+            match self.load_kernel(configuration, &program, binary) {
+                Ok(at) => {
+                    programs.push(Some(at));
+                    usable = usable.with(KernelId(id as u8));
+                    continue;
+                }
+                // Without it a call might find none.
+                Err(error) if id == 0 => return Err(error.into()),
+                Err(DeviceError::Misfit { .. }) => {}
+                Err(error) => self.left_out.push((program.name, error)),
             }
+            programs.push(None);
         }
         let mut tree = Box::new(FastTree::empty());
         let tree = tree.load(&self.model, class).is_ok().then_some(tree);
@@ -225,6 +216,29 @@ impl<'a, D: Device> Runtime<'a, D> {
             *place = Some(Class { tree, usable, programs });
         }
         Ok(())
+    }
+
+    /// Position in `programs` of a kernel's program, which is loaded once.
+    fn load_kernel(
+        &mut self,
+        configuration: &Configuration,
+        program: &Program,
+        binary: &[u8],
+    ) -> Result<usize, DeviceError> {
+        let limits = self.device.info().limits.clone();
+        check_fits(&limits, configuration, u64::MAX)?;
+        let known = self.programs.iter().position(|(name, _)| *name == program.name);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                let kernel = self.device.load(program, binary)?;
+                self.programs.push((program.name.clone(), kernel));
+                self.programs.len() - 1
+            }
+        };
+        let (_, kernel) = self.programs.get(at).ok_or(DeviceError::Foreign("kernel"))?;
+        check_fits(&limits, configuration, self.device.work_group_limit(kernel)?)?;
+        Ok(at)
     }
 
     /// Multiply: choose the kernel, set its arguments and enqueue it; returns before it is done.
@@ -576,6 +590,33 @@ mod tests {
         let (kernel, after) = run(&mut runtime, problem(4, 4, 4));
         assert_eq!(kernel, Some(KernelId::UNIVERSAL));
         assert!(!after[0].is_nan());
+    }
+
+    #[test]
+    fn a_kernel_of_which_the_driver_does_not_tell_the_limit_is_left_out_and_no_other() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let silent = |name: &str| Mock { silent: vec![name.to_owned()], ..Mock::default() };
+        let mut runtime = Runtime::load(silent("tile"), &bundle).unwrap();
+        assert_eq!(run(&mut runtime, problem(4, 4, 4)).0, Some(KernelId::UNIVERSAL));
+        assert_eq!(runtime.left_out().len(), 1);
+        let refused = Runtime::load(silent("universal"), &bundle).err().unwrap();
+        assert!(matches!(refused, RuntimeError::Device(DeviceError::Call { .. })), "{refused}");
+    }
+
+    #[test]
+    fn a_device_that_cannot_run_the_universal_kernel_is_refused_at_load() {
+        let bytes = bundle(&Mock::default());
+        let bundle = Bundle::parse(&bytes).unwrap();
+        let mut narrow = Mock::default();
+        narrow.info.limits.work_group = 0;
+        for device in [Mock { kernel_work_group: 0, ..Mock::default() }, narrow] {
+            let refused = Runtime::load(device, &bundle).err().unwrap();
+            let RuntimeError::Device(error @ DeviceError::Misfit { .. }) = refused else {
+                panic!("{refused}")
+            };
+            assert!(error.to_string().starts_with("universal needs work-groups"), "{error}");
+        }
     }
 
     #[test]

@@ -218,6 +218,7 @@ fn of_device(error: &DeviceError) -> Status {
         DeviceError::NotABuffer => Status::InvalidArgument,
         DeviceError::LargestBuffer { .. } | DeviceError::TooLarge(_) => Status::TooLarge,
         DeviceError::Misaligned { .. } => Status::Misaligned,
+        DeviceError::Misfit { .. } => Status::NoKernel,
         DeviceError::NoLibrary(_) | DeviceError::NotOpenCl(_) => Status::NoLibrary,
         DeviceError::ScratchIsMatrix => Status::ScratchIsMatrix,
         _ => Status::OpenCl,

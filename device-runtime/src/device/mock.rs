@@ -45,6 +45,8 @@ pub struct Mock {
     pub free_memory: u64,
     /// Programs that also write the element behind C, by the beginning of their name.
     pub overruns: Vec<String>,
+    /// Programs of whose kernels the driver does not tell the limit, by the beginning of their name.
+    pub silent: Vec<String>,
     /// Most work-items of a work-group that a kernel can have.
     pub kernel_work_group: u64,
     /// Programs built from source.
@@ -138,6 +140,7 @@ impl Default for Mock {
             garbage: Cell::new(false),
             free_memory: u64::MAX,
             overruns: Vec::new(),
+            silent: Vec::new(),
             kernel_work_group: 1024,
             built: Cell::new(0),
             loaded: Cell::new(0),
@@ -259,7 +262,10 @@ impl Device for Mock {
         Ok([BINARY, kernel.program.as_bytes()].concat())
     }
 
-    fn work_group_limit(&self, _kernel: &MockKernel) -> Result<u64, DeviceError> {
+    fn work_group_limit(&self, kernel: &MockKernel) -> Result<u64, DeviceError> {
+        if Self::listed(&self.silent, &kernel.program) {
+            return Err(Self::refused("clGetKernelWorkGroupInfo", -5));
+        }
         Ok(self.kernel_work_group)
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kernels::{Configuration, Program};
 
+use crate::device::check_fits;
 use crate::measure::is_right;
 use crate::{Device, DeviceError};
 
@@ -132,7 +133,8 @@ impl<D: Device> Attempt for InProcess<'_, D> {
     }
 }
 
-/// Load the binary, or build the program and take its binary; run every configuration that fits the device.
+/// Load the binary, or build the program and take its binary; run every configuration that fits the device,
+/// which the universal one must.
 ///
 /// What was built runs before its binary is taken, since some drivers finish compiling only then; and once
 /// more from that binary, which is what is used from now on.
@@ -162,9 +164,10 @@ fn prove<D: Device>(
 ) -> Result<(), Fault> {
     let limit = device.work_group_limit(kernel)?;
     for configuration in configurations {
-        let fits = configuration.fits(&device.info().limits).is_ok();
-        if !fits || configuration.work_group() > limit {
-            continue;
+        match check_fits(&device.info().limits, configuration, limit) {
+            Ok(()) => {}
+            Err(error) if *configuration == Configuration::universal() => return Err(error.into()),
+            Err(_) => continue,
         }
         if !is_right(device, kernel, configuration, program.class)? {
             return Err(Fault::Wrong(configuration.to_string()));
