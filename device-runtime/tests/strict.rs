@@ -11,12 +11,14 @@ use device_runtime::{Arguments, Device, DeviceError, OpenCl, Runtime};
 use fake_icd::{Fault, Rule, Script};
 use kernels::bundle::Bundle;
 use kernels::{Configuration, Operand, Problem, Program, reference};
+use opencl3::context::Context;
 use opencl3::memory::{Buffer, CL_MEM_READ_WRITE};
 use opencl3::program::Program as ClProgram;
 use selector_core::{GemmShape, ProblemClass};
 
 const SIDE: u32 = 5;
 const LENGTH: usize = 25;
+const OUT_OF_RESOURCES: i32 = -5;
 const MISALIGNED_SUB_BUFFER_OFFSET: i32 = -13;
 
 fn problem() -> Problem {
@@ -159,6 +161,44 @@ fn a_program_whose_texts_end_early_in_c_is_refused() {
     let Some(DeviceError::Call { call: "clCreateKernel", code: -46, .. }) = refused else {
         panic!("{refused:?}");
     };
+}
+
+#[test]
+fn a_device_that_does_not_say_what_it_is_hides_no_other() {
+    let devices = ["one", "two"].map(str::to_owned).to_vec();
+    let first = Rule::new("clGetDeviceInfo", Fault::Fail(OUT_OF_RESOURCES)).times(1);
+    let sick = Script { devices, ..Script::default() }.with(first);
+    if !is_pretending("a_device_that_does_not_say_what_it_is_hides_no_other", &sick) {
+        return;
+    }
+    let Some(DeviceError::NoDevice { have, .. }) = OpenCl::open(Some("three")).err() else {
+        panic!("there is no such device")
+    };
+    assert!(have.len() == 2 && have[0].starts_with("0:1  two"), "{have:?}");
+    assert!(have[1].starts_with("0:0  cannot be used: clGetDeviceInfo failed"), "{have:?}");
+    // It is well again.
+    assert_eq!(opencl::devices().unwrap().len(), 2);
+}
+
+#[test]
+fn a_context_for_which_there_is_no_queue_is_given_back_even_where_that_is_refused() {
+    let fails = |at| Rule::new(at, Fault::Fail(OUT_OF_RESOURCES));
+    let script = Script::default().with(fails("clCreateCommandQueue"));
+    let script = script.with(fails("clReleaseContext"));
+    let name = "a_context_for_which_there_is_no_queue_is_given_back_even_where_that_is_refused";
+    if !is_pretending(name, &script) {
+        return;
+    }
+    let error = OpenCl::with_context(context(&[0])).err();
+    let Some(DeviceError::Call { call: "clCreateCommandQueue", .. }) = error else {
+        panic!("{error:?}")
+    };
+    assert_eq!(opencl::refused_releases(), 1);
+    // Nor is a context that lists no device asked for one.
+    let held = std::mem::ManuallyDrop::new(context(&[0]));
+    let none = Context::new(held.get(), &[]);
+    let error = OpenCl::with_context(none).err();
+    assert_eq!(error, Some(DeviceError::Foreign("context without a device")));
 }
 
 /// The kinds of objects.

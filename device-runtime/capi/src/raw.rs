@@ -7,7 +7,7 @@ use cl3::command_queue::{
 use cl3::context::{CL_CONTEXT_DEVICES, get_context_data, retain_context};
 use cl3::memory::{CL_MEM_SIZE, get_mem_object_info, retain_mem_object};
 use device_runtime::DeviceError;
-use device_runtime::opencl::OpenClBuffer;
+use device_runtime::opencl::{self, OpenClBuffer};
 use opencl3::command_queue::CommandQueue;
 use opencl3::context::Context;
 use opencl3::device::Device;
@@ -25,8 +25,9 @@ fn failed(call: &'static str) -> impl Fn(i32) -> Failure {
 /// Hold a context for work on `device`, which may be one of several that it has.
 ///
 /// # Errors
-/// The device is none of the context's.
+/// There is no OpenCL library, or the device is none of the context's.
 pub(crate) fn context(raw: cl_context, device: cl_device_id) -> Result<Context, Failure> {
+    opencl::load()?;
     let devices = get_context_data(raw, CL_CONTEXT_DEVICES).map_err(failed("clGetContextInfo"))?;
     let (devices, _) = devices.as_chunks();
     if !devices.iter().any(|bytes| usize::from_ne_bytes(*bytes) == device as usize) {
@@ -55,8 +56,9 @@ pub(crate) fn queue(raw: cl_command_queue, device: cl_device_id) -> Result<Comma
 /// Context and device of a queue.
 ///
 /// # Errors
-/// The driver's refusal.
+/// There is no OpenCL library, or the driver's refusal.
 pub(crate) fn home(queue: cl_command_queue) -> Result<(cl_context, cl_device_id), Failure> {
+    opencl::load()?;
     let ask = |what| {
         let answer = get_command_queue_info(queue, what);
         answer.map(isize::from).map_err(failed("clGetCommandQueueInfo"))

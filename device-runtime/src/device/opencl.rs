@@ -33,11 +33,12 @@ use opencl3::device::{CL_DEVICE_TYPE_ALL, Device as ClDevice};
 use opencl3::error_codes::ClError;
 use opencl3::kernel::Kernel;
 use opencl3::memory::{Buffer, CL_MEM_OBJECT_BUFFER, CL_MEM_READ_WRITE, ClMem};
-use opencl3::platform::get_platforms;
+use opencl3::platform::{Platform, get_platforms};
 use opencl3::program::Program as ClProgram;
 use opencl3::types::{CL_BLOCKING, cl_command_queue, cl_mem};
 
 pub use event::OpenClEvent;
+pub use library::load;
 pub use owned::refused_releases;
 
 use arguments::{Functions, Identity};
@@ -96,18 +97,28 @@ pub struct Found {
     device: ClDevice,
 }
 
-/// Every device of every platform.
+/// Every device of every platform that says what it is; one that does not hides no other.
 ///
-/// The first look of a process at an OpenCL library of an unusual name sets an environment
-/// variable: no other thread may then be changing or reading the environment in C.
+/// OpenCL is [loaded](load) first, which says what that asks of threads.
 ///
 /// # Errors
-/// No library, or no platform.
+/// No library, or no platform; or there are devices, but none that says what it is: the first one's refusal.
 pub fn devices() -> Result<Vec<Found>, DeviceError> {
+    Ok(look()?.found)
+}
+
+/// What a look at every platform finds.
+struct Look {
+    found: Vec<Found>,
+    /// Platforms and devices that do not say what they are, by their number, and why.
+    sick: Vec<(String, DeviceError)>,
+}
+
+fn look() -> Result<Look, DeviceError> {
     // Drivers start up at the first look; PoCL crashes if two threads look at once.
     static LOOKING: Mutex<()> = Mutex::new(());
     let _alone = LOOKING.lock().unwrap_or_else(PoisonError::into_inner);
-    library::load()?;
+    load()?;
     let platforms = get_platforms().map_err(|ClError(code)| match code {
         PLATFORM_NOT_FOUND => DeviceError::NoPlatform,
         LIBRARY_FUNCTION_MISSING => {
@@ -118,18 +129,38 @@ pub fn devices() -> Result<Vec<Found>, DeviceError> {
     if platforms.is_empty() {
         return Err(DeviceError::NoPlatform);
     }
-    let mut found = Vec::new();
+    let mut look = Look { found: Vec::new(), sick: Vec::new() };
     for (p, platform) in platforms.iter().enumerate() {
-        let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
-        // A platform without devices says so by an error.
-        let ids = platform.get_devices(CL_DEVICE_TYPE_ALL).unwrap_or_default();
-        for (d, id) in ids.into_iter().enumerate() {
-            let device = ClDevice::new(id);
-            let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
-            found.push(Found { index: format!("{p}:{d}"), info, device });
+        if let Err(error) = look.at(p, platform) {
+            look.sick.push((format!("{p}"), error));
         }
     }
-    Ok(found)
+    match look.sick.first() {
+        Some((_, error)) if look.found.is_empty() => Err(error.clone()),
+        _ => Ok(look),
+    }
+}
+
+impl Look {
+    fn at(&mut self, p: usize, platform: &Platform) -> Result<(), DeviceError> {
+        let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
+        // To the bindings, a platform that says that it has no device is well.
+        let ids = platform.get_devices(CL_DEVICE_TYPE_ALL).map_err(failed("clGetDeviceIDs"))?;
+        for (d, id) in ids.into_iter().enumerate() {
+            let (index, device) = (format!("{p}:{d}"), ClDevice::new(id));
+            match describe(&device, &name) {
+                Ok(info) => self.found.push(Found { index, info, device }),
+                Err(error) => self.sick.push((index, failed("clGetDeviceInfo")(error))),
+            }
+        }
+        Ok(())
+    }
+
+    /// All that there is, a line each.
+    fn lines(&self) -> Vec<String> {
+        let sick = self.sick.iter().map(|(at, error)| format!("{at}  cannot be used: {error}"));
+        self.found.iter().map(Found::line).chain(sick).collect()
+    }
 }
 
 fn describe(device: &ClDevice, platform: &str) -> Result<DeviceInfo, ClError> {
@@ -174,13 +205,15 @@ impl OpenCl {
     /// Open the device that `wanted` names: `P:D`, or a part of its name or of its platform's,
     /// or `PLATFORM/NAME` with parts of both, whatever the case. Without a wish, the only device there is.
     ///
+    /// OpenCL is [loaded](load) first, which says what that asks of threads.
+    ///
     /// # Errors
     /// No library, platform or device; several that match; or the driver's refusal.
     pub fn open(wanted: Option<&str>) -> Result<Self, DeviceError> {
-        let found = devices()?;
-        let lines: Vec<String> = found.iter().map(Found::line).collect();
+        let look = look()?;
+        let lines = look.lines();
         let is_wanted = |found: &Found| wanted.is_none_or(|wanted| found.matches(wanted));
-        let mut matching: Vec<Found> = found.into_iter().filter(is_wanted).collect();
+        let mut matching: Vec<Found> = look.found.into_iter().filter(is_wanted).collect();
         match (matching.pop(), matching.is_empty()) {
             (Some(found), true) => Self::from_found(found),
             (Some(last), false) => {
@@ -210,11 +243,13 @@ impl OpenCl {
 
     /// Work on the caller's own context, on a queue of our own until [`Self::use_queue`] names another.
     ///
+    /// OpenCL is [loaded](load) first; where the caller has made the context through the bindings, their choice of
+    /// a library holds.
+    ///
     /// # Errors
     /// As [`Self::with_queue`].
     pub fn with_context(context: Context) -> Result<Self, DeviceError> {
-        let queue = CommandQueue::create_default(&context, 0);
-        Self::with_queue(context, queue.map_err(failed("clCreateCommandQueue"))?)
+        Self::on(Owned::new(context), |context, _| Queue::new(context, 0))
     }
 
     /// The same device and context, with a queue of its own: for the runtime of another thread.
@@ -231,13 +266,25 @@ impl OpenCl {
 
     /// Work on the caller's own context and queue; timings need a queue with profiling.
     ///
+    /// `context` must name the one device to work on. The driver may know it with several: it is what
+    /// [`Context::devices`] lists that counts, so that a caller chooses one by [`Context::new`]. OpenCL is loaded as
+    /// by [`Self::with_context`].
+    ///
     /// # Errors
-    /// The context has not exactly one device, or the queue is not the context's; or the driver
-    /// says nothing of the device.
+    /// [`DeviceError::Foreign`] if `context` does not list exactly one device, or if the driver says that the queue
+    /// is another context's or device's; no library; or the driver says nothing of the device.
     pub fn with_queue(context: Context, queue: CommandQueue) -> Result<Self, DeviceError> {
-        let (context, queue) = (Owned::new(context), Owned::new(queue));
+        let queue = Owned::new(queue);
+        Self::on(Owned::new(context), |context, device| Queue::of(queue, context, device))
+    }
+
+    fn on(
+        context: Owned<Context>,
+        queue: impl FnOnce(&Context, &ClDevice) -> Result<Queue, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        load()?;
         let (info, device) = only_device(&context)?;
-        let queue = Queue::of(queue, &context, &device)?;
+        let queue = queue(&context, &device)?;
         Ok(Self { info, device, queue, resting: None, context, library: runtime()? })
     }
 
@@ -402,19 +449,22 @@ impl Queue {
 
 /// The only device of a context, and what it is.
 fn only_device(context: &Context) -> Result<(DeviceInfo, ClDevice), DeviceError> {
-    let &[only] = context.devices() else {
-        return Err(DeviceError::Foreign("context of several devices"));
+    let only = match context.devices() {
+        &[only] => only,
+        [] => return Err(DeviceError::Foreign("context without a device")),
+        _ => return Err(DeviceError::Foreign("context of several devices")),
     };
     let device = ClDevice::new(only);
     let platform = device.platform().map_err(failed("clGetDeviceInfo"))?;
-    let platform = opencl3::platform::Platform::new(platform);
+    let platform = Platform::new(platform);
     let name = platform.name().map_err(failed("clGetPlatformInfo"))?;
     let info = describe(&device, &name).map_err(failed("clGetDeviceInfo"))?;
     Ok((info, device))
 }
 
-/// The library, which has opened a device before.
+/// The library's functions.
 fn runtime() -> Result<&'static OpenClRuntime, DeviceError> {
+    load()?;
     load_library().as_ref().map_err(|_| library_gone("OpenCL"))
 }
 

@@ -56,12 +56,20 @@ enum Miss {
     Lacks(&'static str),
 }
 
-/// Load the first library that is there and has OpenCL in it, once a process.
+/// Load the first library that is there and has OpenCL in it, once a process: of those that `GEMMTREE_OPENCL`
+/// names, separated by `;`, else that `OPENCL_DYLIB_PATH` names, else of all the names that systems call it by.
+///
+/// Whatever uses OpenCL here comes by this first. Where the caller's own code has called OpenCL through the same
+/// bindings (`opencl3`, `cl3`) before, they have made their choice, and it holds; a program that does so calls
+/// this at its start.
+///
+/// A library of an unusual name is told to the bindings by an environment variable: when this is first called,
+/// no other thread may be changing or reading the environment in C.
 ///
 /// # Errors
 /// Every name that was tried, each with its reason: [`DeviceError::NotOpenCl`] if there is a library of such
 /// a name, but with no OpenCL in it, else [`DeviceError::NoLibrary`].
-pub(super) fn load() -> Result<(), DeviceError> {
+pub fn load() -> Result<(), DeviceError> {
     static LOADED: OnceLock<Result<(), DeviceError>> = OnceLock::new();
     LOADED.get_or_init(find).clone()
 }
@@ -69,11 +77,12 @@ pub(super) fn load() -> Result<(), DeviceError> {
 fn find() -> Result<(), DeviceError> {
     // What names nothing that can be loaded would be passed over by the bindings without a word.
     let choice = [CHOICE, BINDINGS_CHOICE].into_iter().find_map(|variable| {
-        let names = env::var_os(variable).filter(|names| !names.is_empty())?;
-        Some((variable, names.to_string_lossy().into_owned()))
+        let names = env::var_os(variable)?.to_string_lossy().into_owned();
+        let is_empty = split(&names).is_empty();
+        (!is_empty).then_some((variable, names))
     });
     let names = match &choice {
-        Some((_, names)) => names.split(';').collect(),
+        Some((_, names)) => split(names),
         None => NAMES.to_vec(),
     };
     let found = first(&names, probe).map_err(|error| match (&choice, error) {
@@ -85,15 +94,22 @@ fn find() -> Result<(), DeviceError> {
         }
         (_, error) => error,
     })?;
-    if choice.is_some() || found != BINDINGS_NAME {
-        // SAFETY: `load` runs this once, before the first OpenCL call of the process; our programs make
-        // that call before they start threads.
+    let told = env::var_os(BINDINGS_CHOICE);
+    let known = told.as_deref().map_or(found == BINDINGS_NAME, |told| told == found);
+    if !known {
+        // SAFETY: `load` runs this once, before our first OpenCL call of the process, and says what it asks of
+        // other threads; our programs make that call before they start any.
         #[expect(unsafe_code, reason = "the bindings read their choice from here")]
         unsafe {
             env::set_var(BINDINGS_CHOICE, found);
         }
     }
     Ok(())
+}
+
+/// The names in a variable.
+fn split(names: &str) -> Vec<&str> {
+    names.split(';').map(str::trim).filter(|name| !name.is_empty()).collect()
 }
 
 /// The reasons, each with the variable that named the library.
@@ -176,6 +192,13 @@ mod tests {
         let is_it =
             |path: &&str| path.rsplit('/').next().is_some_and(|name| name.starts_with(start));
         paths.find(is_it).map(Into::into)
+    }
+
+    #[test]
+    fn what_names_nothing_between_the_names_of_a_variable_is_passed_over() {
+        assert_eq!(split("libx.so;"), ["libx.so"]);
+        assert_eq!(split(" ;a.so ; ;/b c/d.so"), ["a.so", "/b c/d.so"]);
+        assert!(split(" ; ").is_empty());
     }
 
     #[test]
