@@ -31,6 +31,8 @@ mod attempt;
 mod child;
 mod report;
 
+use std::borrow::Cow;
+
 use kernels::bundle::{self, Bundle, BundleError, DriverKey};
 use kernels::{Configuration, Program, space};
 use selector_core::{Model, ModelError, ProblemClass};
@@ -98,6 +100,12 @@ pub enum LadderError {
     /// Not even the universal kernel can be used.
     #[error("no kernel can be used on `{}`; tried:{}", .0.here.device, .0.tried())]
     NothingStands(Box<Report>),
+    /// What stands cannot be kept as this driver's own.
+    #[error(
+        "the universal kernel of a class is a binary of another driver, and cannot be built here, so that there \
+         is no bundle of this driver's to keep"
+    )]
+    NothingOwn,
     /// What stands cannot be loaded in this process.
     #[error("what was tried cannot be loaded")]
     Runtime(#[from] RuntimeError),
@@ -112,10 +120,33 @@ impl Standing {
         Ok(Runtime::load(device, &Bundle::parse(&self.bytes)?)?)
     }
 
-    /// A bundle of this driver, to put in the place of the one that was given. Its model is the same.
+    /// What this process loads: a bundle under this driver's key, whoever made its binaries.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// A bundle of what this driver made alone, to put in the place of the one that was given: its key is true.
+    /// Its model is the same.
+    ///
+    /// # Errors
+    /// [`LadderError::NothingOwn`] if the universal kernel of a class stands on another driver's binary.
+    pub fn to_keep(&self) -> Result<Cow<'_, [u8]>, LadderError> {
+        let foreign = || {
+            let programs = self.report.programs.iter();
+            programs.filter(|one| one.rung == Some(Rung::ForeignBinary))
+        };
+        if foreign().next().is_none() {
+            return Ok(Cow::Borrowed(&self.bytes));
+        }
+        if foreign().any(|one| one.universal) {
+            return Err(LadderError::NothingOwn);
+        }
+        let bundle = Bundle::parse(&self.bytes)?;
+        let own =
+            bundle.programs.iter().filter(|own| !foreign().any(|one| one.program == own.name));
+        let own: Vec<_> = own.map(|one| (one.name.to_owned(), one.binary.to_vec())).collect();
+        Ok(Cow::Owned(bundle::write(&bundle.key, bundle.model_bytes, &own)?))
     }
 
     /// On what each program stands, and why not higher.
@@ -155,11 +186,12 @@ pub fn climb<D: Device>(
             climber.stand(program, configurations)
         };
         let Outcome { stands, tried } = outcome;
-        if stands.is_none() && configurations.contains(&Configuration::universal()) {
+        let universal = is_universal(configurations);
+        if stands.is_none() && universal {
             lost.push(program.class);
         }
         let rung = stands.as_ref().map(|(rung, _)| *rung);
-        stood.push(Stood { program: program.name.clone(), rung, tried });
+        stood.push(Stood { program: program.name.clone(), universal, rung, tried });
         binaries.extend(stands.map(|(_, binary)| (program.name.clone(), binary)));
     }
     let model = Model::parse(given.model)?;
@@ -169,6 +201,11 @@ pub fn climb<D: Device>(
     }
     let bytes = bundle::write(&here, given.model, &binaries)?;
     Ok(Standing { bytes, report })
+}
+
+/// Whether a program of these configurations is that of the universal kernel.
+fn is_universal(configurations: &[Configuration]) -> bool {
+    configurations.contains(&Configuration::universal())
 }
 
 /// What is to stand: the universal kernel of every class first, since without it the class is lost.
@@ -203,10 +240,7 @@ impl<'a> Given<'a> {
             }
         }
         let mut programs = sharing(&bundle::kernels_of(&Model::parse(model)?)?, &classes);
-        let is_universal = |(_, configurations): &(Program, Vec<Configuration>)| {
-            configurations.contains(&Configuration::universal())
-        };
-        programs.sort_by_key(|program| !is_universal(program));
+        programs.sort_by_key(|(_, configurations)| !is_universal(configurations));
         let key = binaries.as_ref().map(|bundle: &Bundle<'_>| bundle.key.clone());
         Ok(Self { key, model, programs, binaries })
     }
@@ -405,6 +439,28 @@ mod tests {
         let standing = climbed(&device, options).unwrap();
         let expected = [Rung::Source, Rung::ForeignBinary, Rung::Source].map(Some);
         assert_eq!(rungs(standing.report()), expected);
+        // Which is used, but not kept as this driver's own.
+        let names = |bytes: &[u8]| -> Vec<String> {
+            let bundle = Bundle::parse(bytes).unwrap();
+            bundle.programs.iter().map(|one| one.name.to_owned()).collect()
+        };
+        assert_eq!(names(standing.bytes()).len(), 3);
+        let kept = standing.to_keep().unwrap();
+        assert_eq!(names(&kept), [NAMES[0], NAMES[2]]);
+        assert_eq!(Bundle::parse(&kept).unwrap().model_bytes, model());
+        assert_eq!(launched(&standing, device), Some(KernelId(1)));
+        // Without a universal kernel of this driver's there is nothing to keep.
+        let device = Mock { broken_builds: list("universal"), ..Mock::default() }.with_driver("2");
+        let standing = climbed(&device, options).unwrap();
+        assert!(matches!(standing.to_keep(), Err(LadderError::NothingOwn)));
+    }
+
+    #[test]
+    fn a_device_that_cannot_run_the_universal_kernel_is_told_so() {
+        let device = Mock { kernel_work_group: 0, ..Mock::default() };
+        let error = climbed(&device, Options::default()).unwrap_err();
+        assert!(matches!(error, LadderError::NothingStands(_)), "{error}");
+        assert!(error.to_string().contains("universal needs work-groups of"), "{error}");
     }
 
     #[test]

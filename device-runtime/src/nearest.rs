@@ -136,7 +136,9 @@ impl fmt::Display for Quality {
         f.write_str(match self {
             Self::Exact => "of this device and driver",
             Self::OtherDriver => "of this device, by another driver",
-            Self::SameName => "of a device of this name with other compute units",
+            Self::SameName => {
+                "of a device of this name with other compute units or on another platform"
+            }
             Self::Family => "of the nearest device of this family",
         })
     }

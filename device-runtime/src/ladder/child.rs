@@ -144,10 +144,29 @@ impl InChild {
         }
     }
 
+    /// A child that has heard the request. One that ended while nothing was asked of it is not to the blame of
+    /// this program: another is started.
+    fn asked(&mut self, request: &Request) -> Result<Process<Answer>, Fault> {
+        if let Some(mut process) = self.running.take()
+            && process.tell(request).is_ok()
+        {
+            return Ok(process);
+        }
+        let mut process = self.ready()?;
+        // One that does not hear it has ended, which `wait` tells.
+        let _ = process.tell(request);
+        Ok(process)
+    }
+
     fn request(&self, task: &Task<'_>) -> io::Result<Request> {
         let (input, output) = (self.folder.path().join("input"), self.folder.path().join("output"));
-        if let Some(binary) = task.binary {
-            fs::write(&input, binary)?;
+        match task.binary {
+            Some(binary) => fs::write(&input, binary)?,
+            // That of the program before must not pass for this one's.
+            None => match fs::remove_file(&output) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            },
         }
         Ok(Request {
             configurations: task.configurations.iter().map(ToString::to_string).collect(),
@@ -162,12 +181,7 @@ impl Attempt for InChild {
     fn attempt(&mut self, task: &Task<'_>) -> Result<Vec<u8>, Fault> {
         let cannot = |error: io::Error| Fault::CannotTry(error.to_string());
         let request = self.request(task).map_err(cannot)?;
-        let mut process = match self.running.take() {
-            Some(process) => process,
-            None => self.ready()?,
-        };
-        // A child that does not hear the request has ended, which `wait` tells.
-        let _ = process.tell(&request);
+        let mut process = self.asked(&request)?;
         let answer = wait(&mut process, self.limit)?;
         // On a crash or a hang the process was dropped, and with it killed; on a refusal it is dropped too,
         // since the device may be lost to it.
@@ -247,5 +261,23 @@ mod tests {
             }
             assert_eq!(starts(&file), expected, "{name}");
         }
+    }
+
+    #[test]
+    fn a_child_that_ended_while_idle_is_replaced_and_blames_no_program() {
+        let mut child = child("READY; read line; echo '\"right\"'");
+        for _ in 0..3 {
+            assert_eq!(tried(&mut child, Some(b"bytes")), Ok(b"bytes".to_vec()));
+            assert!(child.running.as_mut().unwrap().status().is_some());
+        }
+    }
+
+    #[test]
+    fn what_was_built_for_one_program_does_not_pass_for_the_next() {
+        let mut child = child("READY; while read line; do echo '\"right\"'; done");
+        let output = child.folder.path().join("output");
+        fs::write(&output, "of another").unwrap();
+        let fault = tried(&mut child, None).unwrap_err();
+        assert!(matches!(fault, Fault::CannotTry(_)), "{fault}");
     }
 }

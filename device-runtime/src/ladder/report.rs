@@ -31,6 +31,8 @@ pub enum Rung {
 pub struct Stood {
     /// [`Program::name`](kernels::Program::name).
     pub program: String,
+    /// Whether it is that of the universal kernel.
+    pub universal: bool,
     /// On what it stands; `None` if it is left out.
     pub rung: Option<Rung>,
     /// The rungs before, and why they do not hold it.
@@ -101,8 +103,7 @@ impl Report {
         programs: Vec<Stood>,
     ) -> Self {
         let lowest = programs.iter().filter_map(|one| one.rung).max();
-        let is_universal = |one: &Stood| one.program.starts_with("universal/");
-        let only = !programs.iter().any(|one| one.rung.is_some() && !is_universal(one));
+        let only = !programs.iter().any(|one| one.rung.is_some() && !one.universal);
         let rung = if only { Rung::Universal } else { lowest.unwrap_or(Rung::Universal) };
         let trained_on = (model.device().to_owned(), model.driver().to_owned());
         Self { rung, programs, made_for, here, trained_on, space: model.space() }

@@ -348,7 +348,8 @@ mod tests {
             space: 0,
         };
         let tried = vec![(Rung::Source, Fault::CannotTry(why.to_owned()))];
-        let program = Stood { program: "universal/f32-nn".to_owned(), rung: None, tried };
+        let program =
+            Stood { program: "universal/f32-nn".to_owned(), universal: true, rung: None, tried };
         LadderError::NothingStands(Box::new(Report {
             rung: Rung::Universal,
             programs: vec![program],

@@ -175,8 +175,9 @@ fn refresh(target: &Path, standing: &Standing, out: &Output) -> anyhow::Result<(
         out.note(format_args!("`{path}` is this driver's own already"));
         return Ok(());
     }
-    device_runtime::file::refresh(target, standing.bytes())
-        .with_context(|| format!("could not write `{path}`"))?;
+    let failed = || format!("could not write `{path}`");
+    let bytes = standing.to_keep().with_context(failed)?;
+    device_runtime::file::refresh(target, &bytes).with_context(failed)?;
     out.note(format_args!("wrote `{path}`"));
     Ok(())
 }
