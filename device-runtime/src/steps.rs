@@ -75,25 +75,30 @@ pub(crate) fn in_order<D: Device>(
     } else if wishes.each || wishes.done {
         by_the_queue(device, kernel, launches, wishes, &mut enqueued)
     } else {
-        untold(device, kernel, launches, wishes.wait, &mut enqueued)
+        let none = || Enqueued { events: Events::new(), done: None, last: Events::new() };
+        untold(device, kernel, launches, wishes.wait, &mut enqueued).map(|()| none())
     };
     done.map_err(|error| Refused { error, enqueued })
 }
 
-/// The queue keeps the order, and nobody wants to know of the end.
+/// Enqueue where the queue keeps the order and nobody wants to know of the end; how many launches were taken is
+/// counted.
+///
+/// # Errors
+/// The driver's refusal; what was enqueued before it runs all the same.
 #[inline]
-fn untold<D: Device>(
+pub(crate) fn untold<D: Device>(
     device: &D,
     kernel: &Armed<'_, D::Kernel>,
     launches: &Launches,
     mut wait: &[D::Event],
     enqueued: &mut usize,
-) -> Result<Enqueued<D::Event>, DeviceError> {
+) -> Result<(), DeviceError> {
     for launch in launches.iter() {
         device.launch(kernel, launch, mem::take(&mut wait))?;
         *enqueued += 1;
     }
-    Ok(Enqueued { events: Events::new(), done: None, last: Events::new() })
+    Ok(())
 }
 
 /// The queue keeps the order: what the first launch waits for, all wait for.
