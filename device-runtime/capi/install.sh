@@ -30,3 +30,10 @@ fill "$here/gemmtree.pc.in" "$to/$libdir/pkgconfig/gemmtree.pc"
 for name in gemmtreeConfig gemmtreeConfigVersion; do
     fill "$here/cmake/$name.cmake.in" "$to/$libdir/cmake/gemmtree/$name.cmake"
 done
+case $prefix in
+/usr | /usr/local) ;;
+*)
+    echo "installed to $prefix; a program is compiled and run with"
+    echo "  export PKG_CONFIG_PATH=$prefix/$libdir/pkgconfig LD_LIBRARY_PATH=$prefix/$libdir"
+    ;;
+esac

@@ -39,5 +39,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut product = [0.0f32; 4];
     runtime.device().read(&c, bytemuck::cast_slice_mut(&mut product))?;
     assert_eq!(product, [22., 28., 49., 64.]);
+    #[expect(clippy::print_stdout, reason = "it is an example")]
+    {
+        println!("right");
+    }
     Ok(())
 }

@@ -125,10 +125,10 @@ fn the_examples_multiply_right() {
     let path = folder.path().join("b.gtb");
     let bundle = path.to_str().unwrap();
     run(&["compile", "--model", &model, "--output", bundle]).ok();
-    for (example, told) in [("gemm", ""), ("own_context", "right\n")] {
+    for example in ["gemm", "own_context"] {
         let mut command = Command::new(env!("CARGO"));
         let package = ["run", "--quiet", "--package", "device-runtime", "--example", example];
         let out = command.args(package).args(["--", bundle]).output().unwrap();
-        assert!(out.status.success() && out.stdout == told.as_bytes(), "{example}: {out:?}");
+        assert!(out.status.success() && out.stdout == b"right\n", "{example}: {out:?}");
     }
 }

@@ -42,6 +42,21 @@ fn a_program_of_clblasts_runs_unchanged() {
     assert_eq!(out, "right\n");
 }
 
+#[test]
+fn a_bundle_that_is_named_and_cannot_be_used_is_told_once() {
+    let Some(installed) = installed() else { return };
+    let program = installed.compile(&Source {
+        define: OUR_HEADER,
+        program: "clblast_told",
+        ..Source::c("examples/clblast_client.c")
+    });
+    let out = installed.run(&program).env("GEMMTREE_BUNDLE", "/no/such").output().unwrap();
+    let told = String::from_utf8(out.stderr).unwrap();
+    assert!(!out.status.success());
+    assert_eq!(told.matches("GEMMTREE_BUNDLE cannot be used").count(), 1, "{told}");
+    assert!(told.contains("/no/such"), "{told}");
+}
+
 /// With the header that CLBlast itself brings, the same.
 #[test]
 fn a_program_with_clblasts_own_header_runs_unchanged() {

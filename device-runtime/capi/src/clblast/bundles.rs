@@ -8,7 +8,7 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 
 use device_runtime::ladder::{Report, Rung, Source};
 use device_runtime::{Device, OpenCl, file, nearest};
@@ -59,8 +59,13 @@ fn standing(device: &OpenCl) -> Result<Arc<Stands>, Failure> {
 fn look(device: &OpenCl, here: &DriverKey) -> Result<Stands, Failure> {
     let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
     if let Some(path) = named("GEMMTREE_BUNDLE").map(PathBuf::from) {
-        let bytes = file::read(&path).map_err(|source| unreadable(&path, source))?;
-        let (stands, report) = stands::climbed(device, stands::source(&bytes))?;
+        let found = file::read(&path).map_err(|source| unreadable(&path, source));
+        let found = found.and_then(|bytes| stands::climbed(device, stands::source(&bytes)));
+        // CLBlast's functions have no words for it. One line, however often they are called.
+        let (stands, report) = found.inspect_err(|error| {
+            static TOLD: Once = Once::new();
+            TOLD.call_once(|| warn(&format!("GEMMTREE_BUNDLE cannot be used: {}", error.text())));
+        })?;
         if !report.is_as_given() {
             warn(&format!("`{}`: {}", path.display(), on_one_line(&stands)));
         }
