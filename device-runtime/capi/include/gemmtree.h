@@ -255,9 +255,9 @@ gemmtree_status gemmtree_set_half_sums(gemmtree_handle *handle, gemmtree_precisi
 /* `*bytes`: what the kernel of choice for `shape` wants, often 0. */
 gemmtree_status gemmtree_scratch_size(gemmtree_handle *handle, const gemmtree_shape *shape, size_t *bytes);
 
-/* Have at least this much scratch memory for the calls to come, of the handle's own. Growing waits for the calls
- * that were made. The memory serves one call after the other, also on a queue that is out of order; calls on
- * several queues at once must not share a handle that has some. */
+/* Have at least this much scratch memory for the calls to come, of the handle's own. Growing waits for the
+ * calls on `queue`. The memory serves one call after the other, also on a queue that is out of order; a call on
+ * another queue than the one before waits for those there that use it. */
 gemmtree_status gemmtree_reserve(gemmtree_handle *handle, cl_command_queue queue, size_t bytes);
 
 /* Use the caller's own scratch memory for the calls to come, in place of the handle's; NULL ends that. The memory

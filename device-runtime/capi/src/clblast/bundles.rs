@@ -170,17 +170,17 @@ mod tests {
                 found.map(|(_, value)| OsString::from(value))
             })
         };
-        let home = ("HOME", "/home/one");
+        let home = ("HOME", "/u/one");
         let data = ("XDG_DATA_HOME", "/data");
         let own = ("GEMMTREE_BUNDLES", "bundles");
         let path = |text: &str| Some(PathBuf::from(text));
         assert_eq!(folder(&[]), None);
         assert_eq!(folder(&[own, data, home]), path("bundles"));
         assert_eq!(folder(&[data, home]), path("/data/gemmtree"));
-        assert_eq!(folder(&[home]), path("/home/one/.local/share/gemmtree"));
+        assert_eq!(folder(&[home]), path("/u/one/.local/share/gemmtree"));
         assert_eq!(
             folder(&[("XDG_DATA_HOME", "data"), home]),
-            path("/home/one/.local/share/gemmtree")
+            path("/u/one/.local/share/gemmtree")
         );
         assert_eq!(folder(&[("HOME", "here")]), None);
     }

@@ -3,7 +3,7 @@
 use std::env;
 use std::process::{Command, Stdio};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 
 use crate::figure::{Sheet, Target};
 
@@ -65,6 +65,12 @@ impl File {
         let text = String::from_utf8_lossy(&output.stdout);
         for (test, name) in self.claims {
             let name = format!("runtime.{name}");
+            let ran = text.lines().any(|line| line.starts_with(&format!("test {test} ... ")));
+            ensure!(
+                ran,
+                "`{test}` of {} was not run: it does not build, or has another name",
+                self.test
+            );
             let passed = text.lines().any(|line| line.starts_with(&format!("test {test} ... ok")));
             match skipped(&text, test) {
                 Some(why) if passed => sheet.skipped(&name, why),
